@@ -1,0 +1,81 @@
+//===- Context.h - the state of a kernel's lowering to vectors --*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// Tiles live in buffers of a scratch memory that is private to the thread; what is elementwise is never
+// stored but evaluated where it is used, vector by vector. Floats narrower than f32 are kept as f32 with
+// their rounding applied.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_COMPILER_CONVERSION_TILETOVECTOR_CONTEXT_H
+#define FLASHC_COMPILER_CONVERSION_TILETOVECTOR_CONTEXT_H
+
+#include "compiler/Conversion/TileToVector/Demand.h"
+#include "dialects/Flash/Transforms/Index.h"
+#include "dialects/Tile/IR/Tile.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace flashc {
+
+using flash::Index;
+
+/// Where a tile lives. Columns are padded to whole vectors.
+struct Buffer {
+  mlir::Value memory; // memref<rows x columns x f32>, or memref<rows x f32> for a tile of rank 1
+  int64_t rows = 0, columns = 0;
+  bool isTransposed = false; // memory is [columns][rows]
+  bool isRow = false;        // memory is one row that every row of the tile reuses
+};
+
+struct Context {
+  Context(mlir::OpBuilder builder, mlir::Location loc, int64_t lanes, int64_t microRows,
+          int64_t microColumns)
+      : b(builder), loc(loc), lanes(lanes), microRows(microRows), microColumns(microColumns) {}
+
+  mlir::OpBuilder b;
+  mlir::Location loc;
+  int64_t lanes, microRows, microColumns;
+  mlir::Value scratch;                  // memref<?xi8>
+  mlir::Operation *scratchUser = nullptr; // buffers are declared before it
+  int64_t scratchBytes = 0;
+  mlir::IRMapping scalars; // values that are no tiles
+  llvm::DenseMap<mlir::Value, Buffer> buffers;
+  llvm::DenseMap<mlir::Value, mlir::Value> allFinite; // of loaded tiles: an i1
+  const RowDemand *demand = nullptr;
+
+  int64_t padded(int64_t columns) const { return (columns + lanes - 1) / lanes * lanes; }
+  mlir::VectorType vectorOf(mlir::Type element) const {
+    return mlir::VectorType::get({lanes}, element);
+  }
+  /// A new buffer for a tile of type `type`.
+  Buffer allocate(mlir::Type type, bool isTransposed = false, bool isRow = false);
+  /// The number of rows to compute of `tile`, an index value at the builder's insertion point.
+  mlir::Value rowsOf(mlir::Value tile);
+  mlir::Value f32(double value);
+  mlir::Value zeroVector();
+};
+
+inline mlir::RankedTensorType tileType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+inline int64_t tileRows(mlir::Value value) { return tileType(value).getDimSize(0); }
+inline int64_t tileColumns(mlir::Value value) {
+  return tileType(value).getRank() == 2 ? tileType(value).getDimSize(1) : 1;
+}
+inline bool isMatrix(mlir::Value value) { return tileType(value).getRank() == 2; }
+
+/// Whether `op` yields tiles that can be evaluated element by element from its operands.
+bool isElementwise(mlir::Operation *op);
+
+/// The type that holds a tile element of type `element` in registers.
+mlir::Type carrierOf(mlir::Type element);
+
+} // namespace flashc
+
+#endif // FLASHC_COMPILER_CONVERSION_TILETOVECTOR_CONTEXT_H

@@ -1,0 +1,201 @@
+//===- Moves.cpp - tiles between memory and buffers -----------------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Conversion/TileToVector/Moves.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace flashc;
+
+Value Place::at(Context &c, Value row, Value column) const {
+  Index x(c.b, c.loc);
+  Value result = x.add(offset, x.mul(row, rowStride));
+  return column ? x.add(result, x.mul(column, columnStride)) : result;
+}
+
+Place flashc::emitPlace(Context &c, Value memory, ValueRange offsets, ArrayRef<int64_t> dims) {
+  Index x(c.b, c.loc);
+  Type element = cast<MemRefType>(memory.getType()).getElementType();
+  auto metadata = memref::ExtractStridedMetadataOp::create(c.b, c.loc, memory);
+  auto flatType = MemRefType::get(
+      {ShapedType::kDynamic}, element,
+      StridedLayoutAttr::get(c.b.getContext(), ShapedType::kDynamic, {1}));
+  Place place;
+  place.flat = memref::ReinterpretCastOp::create(
+      c.b, c.loc, flatType, metadata.getBaseBuffer(), OpFoldResult(metadata.getOffset()),
+      ArrayRef<OpFoldResult>{OpFoldResult(x.constant(INT64_MAX))},
+      ArrayRef<OpFoldResult>{OpFoldResult(c.b.getIndexAttr(1))});
+  place.offset = x.constant(0);
+  for (auto [offset, stride] : llvm::zip(offsets, metadata.getStrides()))
+    place.offset = x.add(place.offset, x.mul(offset, stride));
+  place.rowStride = metadata.getStrides()[dims[0]];
+  if (dims.size() == 2) {
+    place.columnStride = metadata.getStrides()[dims[1]];
+    place.columnsAreAdjacent = x.equal(place.columnStride, x.constant(1));
+  }
+  return place;
+}
+
+namespace {
+
+/// A narrow float as f32; other values as they are. Works on scalars and vectors.
+Value widen(Context &c, Value value) {
+  Type element = getElementTypeOrSelf(value.getType());
+  if (carrierOf(element) == element)
+    return value;
+  Type wide = c.b.getF32Type();
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    wide = vector.clone(wide);
+  return arith::ExtFOp::create(c.b, c.loc, wide, value);
+}
+
+Value narrow(Context &c, Value value, Type element) {
+  if (getElementTypeOrSelf(value.getType()) == element)
+    return value;
+  Type type = element;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(element);
+  return arith::TruncFOp::create(c.b, c.loc, type, value);
+}
+
+void forLoop(Context &c, Value from, Value to, int64_t step,
+             llvm::function_ref<void(Value)> body) {
+  Index x(c.b, c.loc);
+  auto loop = scf::ForOp::create(c.b, c.loc, from, to, x.constant(step));
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+
+class Loader {
+public:
+  Loader(Context &c, tile::LoadOp op, const Buffer &buffer)
+      : c(c), buffer(buffer), element(tileType(op.getTile()).getElementType()),
+        rows(tileRows(op.getTile())), columns(tileColumns(op.getTile())) {
+    for (Value offset : op.getOffsets())
+      offsets.push_back(c.scalars.lookup(offset));
+    for (Value size : op.getValid())
+      valid.push_back(c.scalars.lookup(size));
+    place = emitPlace(c, c.scalars.lookup(op.getSource()), offsets, op.getDims());
+  }
+
+  void emit() {
+    Index x(c.b, c.loc);
+    Value zero = x.constant(0), allRows = x.constant(rows);
+    // Rows are padded when the tile is transposed, columns when it is not.
+    if (buffer.isTransposed)
+      allRows = x.constant(c.padded(rows));
+    forLoop(c, zero, valid[0], 1, [&](Value r) { loadRow(r); });
+    forLoop(c, valid[0], allRows, 1, [&](Value r) {
+      forLoop(c, zero, Index(c.b, c.loc).constant(buffer.columns), 1,
+              [&](Value column) { put(c.f32(0.0), r, column); });
+    });
+  }
+
+private:
+  void loadRow(Value r) {
+    Index x(c.b, c.loc);
+    Value zero = x.constant(0);
+    Value vectorEnd = zero;
+    if (!buffer.isTransposed && columns >= c.lanes) {
+      Value whole = x.roundDown(valid[1], c.lanes);
+      vectorEnd = x.select(place.columnsAreAdjacent, whole, zero);
+      forLoop(c, zero, vectorEnd, c.lanes, [&](Value column) {
+        Value value = vector::LoadOp::create(c.b, c.loc, c.vectorOf(element), place.flat,
+                                             place.at(c, r, column));
+        vector::StoreOp::create(c.b, c.loc, widen(c, value), buffer.memory,
+                                ValueRange{r, column});
+      });
+    }
+    forLoop(c, vectorEnd, valid[1], 1, [&](Value column) {
+      Value value = memref::LoadOp::create(c.b, c.loc, place.flat, place.at(c, r, column));
+      put(widen(c, value), r, column);
+    });
+    forLoop(c, valid[1], x.constant(buffer.columns), 1,
+            [&](Value column) { put(c.f32(0.0), r, column); });
+  }
+
+  void put(Value value, Value r, Value column) {
+    SmallVector<Value> indices = {r, column};
+    if (buffer.isTransposed)
+      std::swap(indices[0], indices[1]);
+    memref::StoreOp::create(c.b, c.loc, value, buffer.memory, indices);
+  }
+
+  Context &c;
+  const Buffer &buffer;
+  Type element;
+  int64_t rows, columns;
+  SmallVector<Value> offsets, valid;
+  Place place;
+};
+
+/// Whether every element of a buffer is finite: x * 0 is NaN for the others.
+Value emitAllFinite(Context &c, const Buffer &buffer) {
+  Index x(c.b, c.loc);
+  Value zero = c.zeroVector();
+  auto rows = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(buffer.rows),
+                                 x.constant(1), ValueRange{zero});
+  c.b.setInsertionPointToStart(rows.getBody());
+  Index y(c.b, c.loc);
+  auto columns = scf::ForOp::create(c.b, c.loc, y.constant(0), y.constant(buffer.columns),
+                                    y.constant(c.lanes), rows.getRegionIterArgs());
+  scf::YieldOp::create(c.b, c.loc, columns.getResults());
+  c.b.setInsertionPointToStart(columns.getBody());
+  Value value = vector::LoadOp::create(c.b, c.loc, c.vectorOf(c.b.getF32Type()), buffer.memory,
+                                       ValueRange{rows.getInductionVar(),
+                                                  columns.getInductionVar()});
+  Value next = math::FmaOp::create(c.b, c.loc, value, zero, columns.getRegionIterArgs()[0]);
+  scf::YieldOp::create(c.b, c.loc, next);
+  c.b.setInsertionPointAfter(rows);
+  Value sum = vector::ReductionOp::create(c.b, c.loc, vector::CombiningKind::ADD,
+                                          rows.getResult(0));
+  return arith::CmpFOp::create(c.b, c.loc, arith::CmpFPredicate::ORD, sum, sum);
+}
+
+} // namespace
+
+void flashc::lowerLoad(Context &c, tile::LoadOp op) {
+  bool isTransposed = !op.getTile().use_empty(), needsFinite = false;
+  for (OpOperand &use : op.getTile().getUses()) {
+    auto dot = dyn_cast<tile::DotOp>(use.getOwner());
+    bool isB = dot && dot.getB() == op.getTile();
+    isTransposed &= isB && dot.getTransposeB();
+    needsFinite |= isB && dot.getKeep();
+  }
+  Buffer buffer = c.allocate(op.getTile().getType(), isTransposed);
+  Loader(c, op, buffer).emit();
+  c.buffers[op.getTile()] = buffer;
+  if (needsFinite) {
+    c.allFinite[op.getTile()] = emitAllFinite(c, buffer);
+  }
+}
+
+void flashc::emitStoreVector(Context &c, const Place &place, Value row, Value column,
+                             Value validColumns, Value value) {
+  Index x(c.b, c.loc);
+  Type element = cast<MemRefType>(place.flat.getType()).getElementType();
+  value = narrow(c, value, element);
+  Value whole = x.both(place.columnsAreAdjacent, x.le(x.add(column, c.lanes), validColumns));
+  auto branch = scf::IfOp::create(c.b, c.loc, whole, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(branch.thenBlock());
+  vector::StoreOp::create(c.b, c.loc, value, place.flat, place.at(c, row, column));
+  c.b.setInsertionPointToStart(branch.elseBlock());
+  Index y(c.b, c.loc);
+  Value count = y.min(y.sub(validColumns, column), c.lanes);
+  forLoop(c, y.constant(0), count, 1, [&](Value lane) {
+    Value scalar = vector::ExtractOp::create(c.b, c.loc, value, OpFoldResult(lane));
+    Value at = place.at(c, row, Index(c.b, c.loc).add(column, lane));
+    memref::StoreOp::create(c.b, c.loc, scalar, place.flat, at);
+  });
+}
+
+void flashc::emitStoreScalar(Context &c, const Place &place, Value row, Value value) {
+  Type element = cast<MemRefType>(place.flat.getType()).getElementType();
+  memref::StoreOp::create(c.b, c.loc, narrow(c, value, element), place.flat,
+                          place.at(c, row, Value()));
+}

@@ -1,0 +1,41 @@
+//===- Moves.h - tiles between memory and buffers ---------------*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_COMPILER_CONVERSION_TILETOVECTOR_MOVES_H
+#define FLASHC_COMPILER_CONVERSION_TILETOVECTOR_MOVES_H
+
+#include "compiler/Conversion/TileToVector/Evaluator.h"
+
+namespace flashc {
+
+/// A tile's place in memory: element (r, c) lies at `offset + r * rowStride + c * columnStride` of `flat`.
+struct Place {
+  mlir::Value flat; // memref<?xT> over the whole memory
+  mlir::Value offset, rowStride, columnStride;
+  mlir::Value columnsAreAdjacent; // an i1: columnStride is 1
+
+  mlir::Value at(Context &c, mlir::Value row, mlir::Value column) const;
+};
+
+/// The place that `offsets` and `dims` of a tile.load or tile.store name in `memory`.
+Place emitPlace(Context &c, mlir::Value memory, mlir::ValueRange offsets,
+                llvm::ArrayRef<int64_t> dims);
+
+/// Loads a tile into a new buffer, transposed where a dot wants it so; notes whether all of it is
+/// finite where a dot with dropped terms needs to know.
+void lowerLoad(Context &c, tile::LoadOp op);
+
+/// Stores columns [column, column + lanes) of a row, as far as they are valid. `value` is a vector of
+/// f32 carriers.
+void emitStoreVector(Context &c, const Place &place, mlir::Value row, mlir::Value column,
+                     mlir::Value validColumns, mlir::Value value);
+
+/// Stores one element.
+void emitStoreScalar(Context &c, const Place &place, mlir::Value row, mlir::Value value);
+
+} // namespace flashc
+
+#endif // FLASHC_COMPILER_CONVERSION_TILETOVECTOR_MOVES_H

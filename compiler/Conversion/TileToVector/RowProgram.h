@@ -1,0 +1,64 @@
+//===- RowProgram.h - fused elementwise ops and reductions ------*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// Between two dots stand elementwise ops, reductions along the columns and stores. All of them become one
+// loop over the rows: a row goes through phases, each a pass over its columns; a reduction's result
+// is there for the next phase. What a later phase needs again is kept in a buffer of one row.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_COMPILER_CONVERSION_TILETOVECTOR_ROWPROGRAM_H
+#define FLASHC_COMPILER_CONVERSION_TILETOVECTOR_ROWPROGRAM_H
+
+#include "compiler/Conversion/TileToVector/Moves.h"
+
+namespace flashc {
+
+class RowProgram {
+public:
+  /// `ops` are the program's ops in order: elementwise ops, reductions and stores.
+  RowProgram(Context &context, llvm::ArrayRef<mlir::Operation *> ops);
+
+  /// Gives every value that ops outside of the program need a buffer, and emits the loop over rows.
+  void emit();
+
+private:
+  /// Something to do with each vector of columns of a row.
+  struct ColumnTask {
+    mlir::Operation *op; // a reduction, a store, or the definition of a value to keep
+    mlir::Value value;   // what is reduced, stored or kept
+    Buffer buffer;       // where it is kept
+  };
+
+  void findOutputs();
+  void requireLater(mlir::Value value);
+  void keep(mlir::Value value, bool inRowBuffer);
+  unsigned phaseOf(mlir::Value value);
+  bool isCheap(mlir::Value value, int budget);
+  bool isIn(mlir::Operation *op) const { return op && members.contains(op); }
+
+  void emitRow(mlir::Value row);
+  void emitRowValues(unsigned phase, mlir::Value row);
+  void emitColumns(unsigned phase, mlir::Value row);
+  void emitColumnLoop(llvm::ArrayRef<ColumnTask> tasks, int64_t columns, mlir::Value row);
+
+  Context &c;
+  llvm::SmallVector<mlir::Operation *> ops;
+  llvm::DenseSet<mlir::Operation *> members;
+  llvm::DenseMap<mlir::Value, unsigned> phases;
+  llvm::MapVector<mlir::Value, Buffer> kept; // not yet visible to the evaluator
+  llvm::DenseMap<mlir::Operation *, Place> places;
+  RowValues rowValues;
+  unsigned lastPhase = 0;
+};
+
+/// Whether `value` depends on no buffer, so that it can be evaluated anywhere.
+bool isPure(Context &c, mlir::Value value);
+
+/// Evaluates `value` into `buffer`.
+void emitInto(Context &c, mlir::Value value, const Buffer &buffer);
+
+} // namespace flashc
+
+#endif // FLASHC_COMPILER_CONVERSION_TILETOVECTOR_ROWPROGRAM_H

@@ -1,0 +1,282 @@
+//===- TileToVector.cpp - tiles to buffers and vectors --------------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Conversion/TileToVector/TileToVector.h"
+#include "compiler/Conversion/TileToVector/Dot.h"
+#include "compiler/Conversion/TileToVector/RowProgram.h"
+#include "compiler/Target/TargetInfo.h"
+#include "dialects/Flash/IR/Flash.h"
+#include "dialects/Flash/Transforms/KernelFrame.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace flashc;
+
+namespace {
+
+/// Lowers the ops of a block, and of loops inside it, at the context's builder.
+class BlockLowering {
+public:
+  explicit BlockLowering(Context &c) : c(c) {}
+
+  LogicalResult lower(Block &block) {
+    for (Operation &op : block.without_terminator()) {
+      bool isFused = isElementwise(&op) || isa<tile::ReduceOp, tile::StoreOp>(op);
+      if (isFused) {
+        pending.push_back(&op);
+        continue;
+      }
+      if (!touchesTiles(op)) {
+        // Scalar ops never wait for tiles, but tiles may wait for them.
+        c.b.clone(op, c.scalars);
+        continue;
+      }
+      flush();
+      LogicalResult done =
+          llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+              .Case([&](tile::LoadOp load) {
+                lowerLoad(c, load);
+                return success();
+              })
+              .Case([&](tile::DotOp dot) { return lowerDotOp(dot); })
+              .Case([&](scf::ForOp loop) { return lowerLoop(loop); })
+              .Default([](Operation *other) {
+                return other->emitOpError() << "expected an op on tiles that tile-to-vector knows";
+              });
+      if (failed(done))
+        return failure();
+    }
+    flush();
+    return success();
+  }
+
+private:
+  static bool touchesTiles(Operation &op) {
+    bool found = false;
+    op.walk([&](Operation *inner) {
+      auto isTiled = [](Type type) { return tile::isTile(type); };
+      found |= llvm::any_of(inner->getResultTypes(), isTiled) ||
+               llvm::any_of(inner->getOperandTypes(), isTiled);
+    });
+    return found;
+  }
+
+  void flush() {
+    if (!pending.empty())
+      RowProgram(c, pending).emit();
+    pending.clear();
+  }
+
+  /// The loop-carried value that `dot` may update in place: its init is computed from it and nothing
+  /// else reads it, and its result is what the loop carries on.
+  Value inPlaceTarget(tile::DotOp dot) {
+    if (!dot.getResult().hasOneUse() || !dot.getInit())
+      return {};
+    OpOperand &use = *dot.getResult().use_begin();
+    auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+    if (!loop || !isa<scf::YieldOp>(use.getOwner()))
+      return {};
+    Value carried = loop.getRegionIterArg(use.getOperandNumber());
+    return onlyFeedsInit(carried, dot) ? carried : Value();
+  }
+
+  bool onlyFeedsInit(Value value, tile::DotOp dot) {
+    return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+      if (use.getOwner() == dot.getOperation())
+        return use.get() == dot.getInit() && use.get() != dot.getA();
+      return isElementwise(use.getOwner()) && isMatrix(use.getOwner()->getResult(0)) &&
+             onlyFeedsInit(use.getOwner()->getResult(0), dot);
+    });
+  }
+
+  LogicalResult lowerDotOp(tile::DotOp dot) {
+    for (Value operand : {dot.getA(), dot.getB()})
+      if (!c.buffers.contains(operand)) {
+        // A constant, say: evaluate it into memory.
+        Buffer buffer = c.allocate(operand.getType());
+        emitInto(c, operand, buffer);
+        c.buffers[operand] = buffer;
+      }
+    if (c.buffers[dot.getA()].isTransposed ||
+        c.buffers[dot.getB()].isTransposed != dot.getTransposeB())
+      return dot.emitOpError() << "expected operands that are loaded for this dot alone";
+    Value target = inPlaceTarget(dot);
+    Buffer result = target ? c.buffers[target] : c.allocate(dot.getResult().getType());
+    lowerDot(c, dot, result);
+    c.buffers[dot.getResult()] = result;
+    return success();
+  }
+
+  LogicalResult lowerLoop(scf::ForOp loop) {
+    SmallVector<Value> scalarInits;
+    SmallVector<Buffer> carried(loop.getNumRegionIterArgs());
+    for (auto [index, init] : llvm::enumerate(loop.getInitArgs())) {
+      if (!tile::isTile(init.getType())) {
+        scalarInits.push_back(c.scalars.lookup(init));
+        continue;
+      }
+      auto buffer = c.buffers.find(init);
+      bool isOurs = buffer != c.buffers.end() && init.hasOneUse() &&
+                    isa_and_nonnull<scf::ForOp, tile::DotOp>(init.getDefiningOp());
+      carried[index] = isOurs ? buffer->second : c.allocate(init.getType());
+      if (!isOurs)
+        emitInto(c, init, carried[index]);
+      c.buffers[loop.getRegionIterArg(index)] = carried[index];
+    }
+    auto copy = scf::ForOp::create(c.b, loop.getLoc(), c.scalars.lookup(loop.getLowerBound()),
+                                   c.scalars.lookup(loop.getUpperBound()),
+                                   c.scalars.lookup(loop.getStep()), scalarInits);
+    c.scalars.map(loop.getInductionVar(), copy.getInductionVar());
+    unsigned scalar = 0;
+    for (auto [index, argument] : llvm::enumerate(loop.getRegionIterArgs()))
+      if (!tile::isTile(argument.getType()))
+        c.scalars.map(argument, copy.getRegionIterArg(scalar++));
+
+    {
+      OpBuilder::InsertionGuard guard(c.b);
+      Block *body = copy.getBody();
+      if (!scalarInits.empty())
+        c.b.setInsertionPointToEnd(body);
+      else
+        c.b.setInsertionPoint(body->getTerminator());
+      if (failed(BlockLowering(c).lower(*loop.getBody())))
+        return failure();
+      SmallVector<Value> yields;
+      for (auto [index, value] : llvm::enumerate(loop.getYieldedValues())) {
+        if (!tile::isTile(value.getType()))
+          yields.push_back(c.scalars.lookup(value));
+        else if (isa<BlockArgument>(value) && value != loop.getRegionIterArg(index))
+          return loop.emitOpError() << "expected carried tiles that do not change places";
+        else if (c.buffers.lookup(value).memory != carried[index].memory)
+          emitInto(c, value, carried[index]);
+      }
+      if (!scalarInits.empty())
+        scf::YieldOp::create(c.b, loop.getLoc(), yields);
+    }
+    scalar = 0;
+    for (auto [index, result] : llvm::enumerate(loop.getResults())) {
+      if (tile::isTile(result.getType()))
+        c.buffers[result] = carried[index];
+      else
+        c.scalars.map(result, copy.getResult(scalar++));
+    }
+    return success();
+  }
+
+  Context &c;
+  SmallVector<Operation *> pending;
+};
+
+/// A function with the kernel's arguments and `extra` ones, whose body begins with the ops that stand
+/// before the kernel's parallel loop.
+func::FuncOp createFromPrologue(OpBuilder &b, func::FuncOp kernel, scf::ForallOp forall,
+                                StringRef name, TypeRange extra, TypeRange results,
+                                IRMapping &map) {
+  SmallVector<Type> types(kernel.getArgumentTypes());
+  llvm::append_range(types, extra);
+  auto func = func::FuncOp::create(b, kernel.getLoc(), name, b.getFunctionType(types, results));
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+    if (DictionaryAttr attributes = kernel.getArgAttrDict(i))
+      func.setArgAttrs(i, attributes);
+  Block *entry = func.addEntryBlock();
+  map.map(kernel.getArguments(), entry->getArguments().take_front(kernel.getNumArguments()));
+  OpBuilder inner = OpBuilder::atBlockEnd(entry);
+  for (Operation &op : kernel.getBody().front()) {
+    if (&op == forall.getOperation())
+      break;
+    inner.clone(op, map);
+  }
+  return func;
+}
+
+LogicalResult lowerKernel(func::FuncOp kernel, int64_t lanes) {
+  auto phase = kernel->getAttrOfType<IntegerAttr>(flash::kKernelAttrName);
+  auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
+  if (!schedule)
+    return kernel.emitOpError() << "expected a " << flash::kScheduleAttrName << " attribute";
+  auto foralls = llvm::to_vector(kernel.getBody().front().getOps<scf::ForallOp>());
+  if (foralls.size() != 1 || foralls[0].getRank() != 1 || foralls[0].getNumResults() != 0)
+    return kernel.emitOpError() << "expected one parallel loop of one dimension without results, "
+                                   "got "
+                                << foralls.size();
+  scf::ForallOp forall = foralls.front();
+  OpBuilder b(kernel);
+  Location loc = kernel.getLoc();
+  std::string name = kernel.getName().str();
+
+  IRMapping gridMap;
+  func::FuncOp grid = createFromPrologue(b, kernel, forall, name + "_grid", {}, b.getIndexType(),
+                                         gridMap);
+  grid->setAttr(kGridAttrName, phase);
+  OpBuilder gridBuilder = OpBuilder::atBlockEnd(&grid.getBody().front());
+  OpFoldResult bound = forall.getMixedUpperBound()[0];
+  Value points = isa<Attribute>(bound)
+                     ? Value(arith::ConstantIndexOp::create(
+                           gridBuilder, loc, cast<IntegerAttr>(cast<Attribute>(bound)).getInt()))
+                     : gridMap.lookup(cast<Value>(bound));
+  func::ReturnOp::create(gridBuilder, loc, points);
+
+  RowDemand demand(forall);
+  Context c(OpBuilder(kernel.getContext()), loc, lanes, schedule.getMicro()[0],
+            schedule.getMicro()[1]);
+  Type scratchType = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
+  func::FuncOp run = createFromPrologue(b, kernel, forall, name + "_point",
+                                        {b.getIndexType(), scratchType}, {}, c.scalars);
+  run->setAttr(flash::kKernelAttrName, phase);
+  run->setAttr(flash::kScheduleAttrName, schedule);
+  Block *entry = &run.getBody().front();
+  unsigned base = kernel.getNumArguments();
+  c.scalars.map(forall.getInductionVar(0), entry->getArgument(base));
+  c.scratch = entry->getArgument(base + 1);
+  c.demand = &demand;
+  c.b.setInsertionPointToEnd(entry);
+  c.scratchUser = func::ReturnOp::create(c.b, loc);
+  // Buffers are declared at this mark, before anything of the body.
+  OpBuilder marker(c.scratchUser);
+  Operation *mark = arith::ConstantIndexOp::create(marker, loc, 0);
+  Operation *end = c.scratchUser;
+  c.scratchUser = mark;
+  c.b.setInsertionPoint(end);
+  if (failed(BlockLowering(c).lower(*forall.getBody())))
+    return failure();
+  mark->erase();
+  run->setAttr(kScratchAttrName, b.getI64IntegerAttr(c.scratchBytes));
+  kernel.erase();
+  return success();
+}
+
+struct TileToVector : PassWrapper<TileToVector, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TileToVector)
+
+  StringRef getArgument() const override { return "tile-to-vector"; }
+  StringRef getDescription() const override {
+    return "Lowers kernels on tiles to loops over register micro-tiles";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, math::MathDialect, memref::MemRefDialect,
+                    scf::SCFDialect, vector::VectorDialect>();
+  }
+
+  void runOnOperation() override {
+    auto target = getOperation()->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
+    const TargetInfo *info = target ? lookupTarget(target.getName()) : nullptr;
+    if (!info || info->kind != TargetKind::CPU) {
+      getOperation().emitOpError() << "expected a CPU target in " << flash::kTargetAttrName
+                                   << ", got " << (info ? target.getName() : "none");
+      return signalPassFailure();
+    }
+    int64_t lanes = info->vectorBits / 32;
+    for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (func->hasAttr(flash::kKernelAttrName) && !func->hasAttr(kScratchAttrName))
+        if (failed(lowerKernel(func, lanes)))
+          return signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> flashc::createTileToVectorPass() { return std::make_unique<TileToVector>(); }
+void flashc::registerTileToVectorPass() { PassRegistration<TileToVector>(); }

@@ -1,0 +1,247 @@
+//===- Compile.cpp - from a description or a stage to any stage -----------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/BuildAttention.h"
+#include "compiler/Driver/Schedule.h"
+#include "compiler/Pipelines/Pipelines.h"
+#include "compiler/Target/CPU/EmitObject.h"
+#include "dialects/Flash/IR/Flash.h"
+#include "dialects/Flash/Transforms/KeyRanges.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "runtime/CPU/HostCPU.h"
+#include "runtime/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+namespace flashc {
+
+namespace {
+
+/// The longest MLIR text that is parsed, and the deepest nesting of brackets: the parser recurses.
+constexpr size_t kMaxTextBytes = 64u << 20;
+constexpr int kMaxNesting = 256;
+
+/// A context with flashc's dialects that collects diagnostics as text.
+class Session {
+public:
+  Session() : context(makeRegistry(), MLIRContext::Threading::DISABLED) {
+    context.loadAllAvailableDialects();
+    context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+        add(diagnostic);
+    });
+  }
+
+  MLIRContext &get() { return context; }
+
+  /// Throws what has been reported, or `fallback`.
+  [[noreturn]] void fail(std::string_view fallback) {
+    throw Error(messages.empty() ? std::string(fallback) : messages);
+  }
+
+private:
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerDialects(registry);
+    return registry;
+  }
+
+  void add(Diagnostic &diagnostic) {
+    llvm::raw_string_ostream os(messages);
+    if (!messages.empty())
+      os << "; ";
+    if (auto loc = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+      os << loc.getFilename().getValue() << ':' << loc.getLine() << ':' << loc.getColumn() << ": ";
+    os << diagnostic;
+  }
+
+  MLIRContext context;
+  std::string messages;
+};
+
+void checkText(std::string_view text, std::string_view name) {
+  if (text.size() > kMaxTextBytes)
+    fail(name, ": expected at most ", kMaxTextBytes, " bytes of MLIR, got ", text.size());
+  int depth = 0;
+  bool inString = false, inComment = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char ch = text[i];
+    if (inComment) {
+      inComment = ch != '\n';
+    } else if (inString) {
+      if (ch == '\\')
+        ++i;
+      else if (ch == '"' || ch == '\n')
+        inString = false;
+    } else if (ch == '"') {
+      inString = true;
+    } else if (ch == '/' && i + 1 < text.size() && text[i + 1] == '/') {
+      inComment = true;
+    } else if (ch == '{' || ch == '(' || ch == '[' || ch == '<') {
+      if (++depth > kMaxNesting)
+        fail(name, ": expected brackets nested at most ", kMaxNesting,
+             " deep, got more; split the module");
+    } else if (ch == '}' || ch == ')' || ch == ']' || (ch == '>' && i > 0 && text[i - 1] != '-')) {
+      depth = std::max(0, depth - 1);
+    }
+  }
+}
+
+std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  return text;
+}
+
+void writeFile(const std::string &directory, Stage stage, std::string_view contents) {
+  const char *extension = isMLIR(stage)           ? ".mlir"
+                          : stage == Stage::LLVMIR ? ".ll"
+                          : stage == Stage::Asm    ? ".s"
+                                                   : ".o";
+  int number = static_cast<int>(stage);
+  llvm::SmallString<128> path(directory);
+  std::string name = "0" + std::to_string(number) + "-" + std::string(nameOf(stage)) + extension;
+  llvm::sys::path::append(path, name);
+  std::string message;
+  auto file = mlir::openOutputFile(path, &message);
+  if (!file)
+    fail("expected a writable directory for stages, got '", directory, "': ", message);
+  file->os() << llvm::StringRef(contents.data(), contents.size());
+  file->keep();
+}
+
+std::string emitText(Session &session, ModuleOp module, const TargetInfo &target, Stage stage) {
+  EmitKind kind = stage == Stage::LLVMIR ? EmitKind::LLVMIR
+                  : stage == Stage::Asm  ? EmitKind::Assembly
+                                         : EmitKind::Object;
+  FailureOr<std::string> text = emitForCPU(module, target, kind);
+  if (failed(text))
+    session.fail("code generation failed");
+  return std::move(*text);
+}
+
+std::string lower(Session &session, ModuleOp module, Stage from, const CompileOptions &options) {
+  bool dumps = !options.dumpStages.empty();
+  if (dumps) {
+    if (std::error_code error = llvm::sys::fs::create_directories(options.dumpStages))
+      fail("expected a writable directory for stages, got '", options.dumpStages,
+           "': ", error.message());
+    writeFile(options.dumpStages, from, print(module));
+  }
+  if (options.emit < from)
+    fail("expected a stage from ", nameOf(from), " on, got ", nameOf(options.emit));
+  Stage last = std::min(options.emit, Stage::LLVM);
+  for (int i = static_cast<int>(from) + 1; i <= static_cast<int>(last); ++i) {
+    PassManager manager(&session.get());
+    buildStage(manager, static_cast<Stage>(i));
+    if (failed(manager.run(module)))
+      session.fail(concat("the stage ", nameOf(static_cast<Stage>(i)), " failed"));
+    if (dumps)
+      writeFile(options.dumpStages, static_cast<Stage>(i), print(module));
+  }
+  if (isMLIR(options.emit))
+    return print(module);
+
+  auto attribute = module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
+  const TargetInfo *target = attribute ? lookupTarget(attribute.getName().str()) : nullptr;
+  if (!target || target->kind != TargetKind::CPU)
+    fail("expected a module with a CPU target, got ",
+         attribute ? attribute.getName().str() : "none");
+  if (dumps)
+    for (Stage stage : {Stage::LLVMIR, Stage::Asm})
+      if (stage < options.emit)
+        writeFile(options.dumpStages, stage, emitText(session, module, *target, stage));
+  std::string result = emitText(session, module, *target, options.emit);
+  if (dumps)
+    writeFile(options.dumpStages, options.emit, result);
+  return result;
+}
+
+} // namespace
+
+std::string resolveTarget(std::string_view target) {
+  if (target.empty() || target == "cpu")
+    return std::string(bestHostTarget().name);
+  const TargetInfo *info = lookupTarget(target);
+  if (!info)
+    fail("expected a target out of cpu, ", listTargetNames(), ", got '", target,
+         "'; `flashc targets` describes them");
+  if (!info->isSupported)
+    fail("expected a target that code can be generated for, got ", target, ": ",
+         info->unsupportedReason);
+  return std::string(info->name);
+}
+
+std::string compileAttention(const AttentionDesc &desc, const CompileOptions &options) {
+  Session session;
+  std::string target = resolveTarget(desc.target);
+  OwningOpRef<ModuleOp> module = buildAttention(session.get(), desc, target);
+  setSchedule(*module, desc, *lookupTarget(target));
+  if (failed(verify(*module)))
+    session.fail("the description gave an invalid module");
+  return lower(session, *module, Stage::Flash, options);
+}
+
+std::string compileText(std::string_view text, std::string_view name, Stage from,
+                        std::string_view target, const CompileOptions &options) {
+  checkText(text, name);
+  if (!isMLIR(from))
+    fail("expected a stage of MLIR to start from (", listStages(/*onlyMLIR=*/true), "), got ",
+         nameOf(from));
+  Session session;
+  ParserConfig config(&session.get());
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
+      llvm::StringRef(text.data(), text.size()), config, llvm::StringRef(name.data(), name.size()));
+  if (!module)
+    session.fail(concat(name, ": expected MLIR, got text that does not parse"));
+  bool hasTarget = (*module)->hasAttr(flash::kTargetAttrName);
+  if (!target.empty() || !hasTarget) {
+    std::string resolved = resolveTarget(target);
+    if (from != Stage::Flash && hasTarget &&
+        (*module)->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName).getName() != resolved)
+      fail(name, ": expected no other target from stage ", nameOf(from), " on, got ", resolved,
+           "; the module was lowered for its own");
+    (*module)->setAttr(flash::kTargetAttrName,
+                       flash::TargetAttr::get(&session.get(), resolved));
+  }
+  return lower(session, *module, from, options);
+}
+
+std::vector<std::byte> compileToObject(const AttentionDesc &desc) {
+  std::string object = compileAttention(desc, {Stage::Obj, {}});
+  auto begin = reinterpret_cast<const std::byte *>(object.data());
+  return {begin, begin + object.size()};
+}
+
+MaskTileCounts countMaskTiles(const AttentionDesc &desc, int64_t batch, int64_t heads, int64_t sq,
+                              int64_t sk, int64_t br, int64_t bc) {
+  Session session;
+  OwningOpRef<ModuleOp> module = buildAttention(session.get(), desc, resolveTarget(desc.target));
+  MaskTileCounts result;
+  bool found = false;
+  module->walk([&](flash::AttentionOp op) {
+    FailureOr<flash::TileCounts> counts =
+        flash::countTiles(op.getMask(), batch, heads, sq, sk, br, bc);
+    if (failed(counts))
+      return;
+    found = true;
+    result = {counts->empty, counts->full, counts->partial, counts->exact, counts->why};
+  });
+  if (!found)
+    session.fail("expected sizes that are not negative and tiles that are not empty");
+  return result;
+}
+
+} // namespace flashc

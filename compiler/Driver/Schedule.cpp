@@ -1,0 +1,103 @@
+//===- Schedule.cpp - a description's schedule on its op ------------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Driver/Schedule.h"
+#include "compiler/Target/ScheduleTable.h"
+#include "dialects/Flash/IR/Flash.h"
+#include "runtime/Support/Error.h"
+
+#include <charconv>
+
+namespace flashc {
+
+namespace {
+
+/// Reads `tile=[384,64],micro=[6,64]`, blanks ignored; fields may be absent.
+class ScheduleText {
+public:
+  explicit ScheduleText(std::string_view source) : source(source) {
+    for (char ch : source)
+      if (!std::isspace(static_cast<unsigned char>(ch)))
+        text += ch;
+  }
+
+  void read(ScheduleSizes &sizes, flash::Strategy &strategy) {
+    for (bool first = true; at < text.size(); first = false) {
+      if (!first)
+        expect(",");
+      size_t equal = text.find('=', at);
+      std::string key = text.substr(at, equal == std::string::npos ? equal : equal - at);
+      at = equal == std::string::npos ? text.size() : equal + 1;
+      if (key == "tile")
+        readSizes(sizes.tile);
+      else if (key == "micro")
+        readSizes(sizes.micro);
+      else if (key == "strategy")
+        strategy = readStrategy();
+      else
+        bad("tile, micro or strategy", key);
+    }
+  }
+
+private:
+  [[noreturn]] void bad(std::string_view expected, std::string_view got) {
+    fail("schedule: expected ", expected, ", got '", got, "' in '", source,
+         "'; an example is tile=[192,64],micro=[6,64]");
+  }
+  void expect(std::string_view token) {
+    if (text.compare(at, token.size(), token) != 0)
+      bad(concat("'", token, "'"), text.substr(at));
+    at += token.size();
+  }
+  void readSizes(std::array<int64_t, 2> &sizes) {
+    expect("[");
+    for (int i = 0; i < 2; ++i) {
+      if (i)
+        expect(",");
+      const char *begin = text.data() + at, *end = text.data() + text.size();
+      auto [stop, error] = std::from_chars(begin, end, sizes[i]);
+      if (error != std::errc() || sizes[i] < 1 || sizes[i] > 65536)
+        bad("a size in 1..65536", text.substr(at));
+      at += stop - begin;
+    }
+    expect("]");
+  }
+  flash::Strategy readStrategy() {
+    size_t comma = std::min(text.find(',', at), text.size());
+    std::string name = text.substr(at, comma - at);
+    at = comma;
+    std::optional<flash::Strategy> strategy = flash::symbolizeStrategy(name);
+    if (!strategy)
+      bad("online or standard", name);
+    return *strategy;
+  }
+
+  std::string_view source;
+  std::string text;
+  size_t at = 0;
+};
+
+} // namespace
+
+void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetInfo &target) {
+  ScheduleProblem problem = {desc.headDim, desc.resolvedValueDim()};
+  ScheduleSizes sizes = chooseSchedule(target, problem);
+  auto strategy = desc.strategy == Strategy::Standard ? flash::Strategy::Standard
+                                                      : flash::Strategy::Online;
+  if (desc.schedule == "paper")
+    sizes = paperSchedule(target, problem);
+  else
+    ScheduleText(desc.schedule).read(sizes, strategy);
+  std::string rejection = rejectSchedule(sizes, target, problem);
+  if (!rejection.empty())
+    fail("schedule does not fit ", target.name, ": ", rejection);
+  module.walk([&](flash::AttentionOp op) {
+    op.setScheduleAttr(
+        flash::ScheduleAttr::get(op.getContext(), sizes.tile, sizes.micro, strategy));
+  });
+}
+
+} // namespace flashc

@@ -1,0 +1,48 @@
+//===- Stages.h - the stages of compilation ---------------------*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// A stage is IR that a person can read, test and resume from. Its name is the value of --emit and --from, the
+// name of its dump, and of its pipeline.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_COMPILER_PIPELINES_STAGES_H
+#define FLASHC_COMPILER_PIPELINES_STAGES_H
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace flashc {
+
+/// In the order of compilation. The last three are text or bytes, not MLIR.
+enum class Stage { Flash, Online, Tiled, Tile, Vector, LLVM, LLVMIR, Asm, Obj };
+
+constexpr std::string_view kStageNames[] = {"flash",  "online", "tiled",   "tile", "vector",
+                                            "llvm",   "llvm-ir", "asm", "obj"};
+constexpr int kNumStages = 9;
+
+inline std::string_view nameOf(Stage stage) { return kStageNames[static_cast<int>(stage)]; }
+
+inline std::optional<Stage> parseStage(std::string_view name) {
+  for (int i = 0; i < kNumStages; ++i)
+    if (kStageNames[i] == name)
+      return static_cast<Stage>(i);
+  return std::nullopt;
+}
+
+/// Whether the stage is MLIR, so that compilation can resume from it.
+inline bool isMLIR(Stage stage) { return stage <= Stage::LLVM; }
+
+inline std::string listStages(bool onlyMLIR = false) {
+  std::string result;
+  for (int i = 0; i < kNumStages; ++i)
+    if (!onlyMLIR || isMLIR(static_cast<Stage>(i)))
+      result += (i ? ", " : "") + std::string(kStageNames[i]);
+  return result;
+}
+
+} // namespace flashc
+
+#endif // FLASHC_COMPILER_PIPELINES_STAGES_H

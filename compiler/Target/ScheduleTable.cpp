@@ -1,0 +1,105 @@
+//===- ScheduleTable.cpp - schedules per target ---------------------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Target/ScheduleTable.h"
+
+#include <algorithm>
+
+namespace flashc {
+
+namespace {
+
+/// Rows of queries that are tried, from the largest. More rows mean less traffic for K and V.
+constexpr int64_t kQueryRows[] = {384, 192, 96, 48, 24, 12, 6};
+constexpr int64_t kKeyColumns = 64;
+
+int64_t roundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// The micro-tile that fills the register file: 6 x 64 with 32 registers of 16 lanes, 6 x 16 with 16 of 8.
+std::array<int64_t, 2> microTile(const TargetInfo &target) {
+  int64_t vectors = target.numVectorRegisters >= 32 ? 4 : 2;
+  return {6, vectors * target.vectorLanesF32()};
+}
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+} // namespace
+
+int64_t workingSetBytes(const ScheduleSizes &sizes, const ScheduleProblem &problem) {
+  auto [br, bc] = sizes.tile;
+  int64_t queries = br * (problem.headDim + problem.valueDim);
+  int64_t keys = bc * (problem.headDim + problem.valueDim);
+  return 4 * (queries + keys + 2 * br * bc);
+}
+
+int64_t microRegisters(const ScheduleSizes &sizes, const TargetInfo &target) {
+  int64_t vectors = sizes.micro[1] / target.vectorLanesF32();
+  return sizes.micro[0] * vectors + vectors + 1;
+}
+
+std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
+                           const ScheduleProblem &problem) {
+  int64_t lanes = target.vectorLanesF32();
+  if (sizes.micro[1] % lanes != 0)
+    return "expected micro columns that are a multiple of the " + number(lanes) +
+           " f32 lanes of " + std::string(target.name) + ", got " + number(sizes.micro[1]);
+  if (sizes.tile[0] % sizes.micro[0] != 0)
+    return "expected tile rows that are a multiple of the " + number(sizes.micro[0]) +
+           " micro rows, got " + number(sizes.tile[0]);
+  if (sizes.tile[1] % sizes.micro[1] != 0)
+    return "expected tile columns that are a multiple of the " + number(sizes.micro[1]) +
+           " micro columns, got " + number(sizes.tile[1]);
+  int64_t registers = microRegisters(sizes, target);
+  if (registers > target.numVectorRegisters)
+    return "expected a micro-tile of at most " + number(target.numVectorRegisters) +
+           " vector registers, got " + number(registers) + "; choose a smaller micro";
+  int64_t bytes = workingSetBytes(sizes, problem);
+  if (bytes > target.l2Bytes)
+    return "expected a working set of at most " + number(target.l2Bytes) +
+           " bytes of second-level cache, got " + number(bytes) + "; choose a smaller tile";
+  return "";
+}
+
+ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
+  ScheduleSizes sizes;
+  sizes.micro = microTile(target);
+  for (int64_t rows : kQueryRows) {
+    sizes.tile = {rows, kKeyColumns};
+    if (rejectSchedule(sizes, target, problem).empty())
+      break;
+  }
+  return sizes;
+}
+
+ScheduleSizes paperSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
+  int64_t elements = target.l1Bytes / 4, d = std::max(problem.headDim, problem.valueDim);
+  int64_t bc = (elements + 4 * d - 1) / (4 * d);
+  ScheduleSizes sizes;
+  sizes.micro = microTile(target);
+  sizes.tile = {roundUp(std::min(bc, d), sizes.micro[0]), roundUp(bc, sizes.micro[1])};
+  return sizes;
+}
+
+std::vector<ScheduleCandidate> considerSchedules(const TargetInfo &target,
+                                                 const ScheduleProblem &problem) {
+  std::vector<ScheduleCandidate> result;
+  ScheduleSizes chosen = chooseSchedule(target, problem);
+  auto add = [&](std::string name, const ScheduleSizes &sizes) {
+    result.push_back({std::move(name), sizes, rejectSchedule(sizes, target, problem)});
+  };
+  add("table", chosen);
+  for (int64_t rows : kQueryRows) {
+    ScheduleSizes sizes = {{rows, kKeyColumns}, microTile(target)};
+    if (sizes != chosen)
+      add("rows " + number(rows), sizes);
+  }
+  add("paper", paperSchedule(target, problem));
+  return result;
+}
+
+} // namespace flashc

@@ -1,0 +1,62 @@
+//===- ScheduleTable.h - schedules per target -------------------*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// Which schedule a target takes for given head dims, what a schedule needs of the machine, and why one
+// does not fit. Plain C++: explain shows the same facts that the compiler uses.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_COMPILER_TARGET_SCHEDULETABLE_H
+#define FLASHC_COMPILER_TARGET_SCHEDULETABLE_H
+
+#include "compiler/Target/TargetInfo.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace flashc {
+
+/// What a schedule must serve: head dims D and Dv, in elements.
+struct ScheduleProblem {
+  int64_t headDim = 0, valueDim = 0;
+};
+
+/// The fields of #flash.schedule that hold sizes.
+struct ScheduleSizes {
+  std::array<int64_t, 2> tile = {}, micro = {};
+  bool operator==(const ScheduleSizes &) const = default;
+};
+
+/// A schedule with its name and, where it does not fit, the reason.
+struct ScheduleCandidate {
+  std::string name;
+  ScheduleSizes sizes;
+  std::string rejection; ///< "" if it fits
+};
+
+/// Bytes of tile buffers that one thread works on: Q, K, V, S, P and the accumulator, as f32.
+int64_t workingSetBytes(const ScheduleSizes &sizes, const ScheduleProblem &problem);
+
+/// Vector registers of the micro-kernel: accumulators, a row of b, a broadcast of a.
+int64_t microRegisters(const ScheduleSizes &sizes, const TargetInfo &target);
+
+/// Why `sizes` cannot run on `target`, with the numbers and the remedy; "" if it can.
+std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
+                           const ScheduleProblem &problem);
+
+/// The table's schedule for a CPU target: the largest tile whose working set fits.
+ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &problem);
+
+/// The paper's block sizes, Bc = ceil(M / 4d) and Br = min(Bc, d) with M the first-level cache in f32
+/// elements (FlashAttention, Algorithm 1, line 1), rounded up to whole micro-tiles.
+ScheduleSizes paperSchedule(const TargetInfo &target, const ScheduleProblem &problem);
+
+/// All schedules that are considered for a problem, the chosen one first.
+std::vector<ScheduleCandidate> considerSchedules(const TargetInfo &target,
+                                                 const ScheduleProblem &problem);
+
+} // namespace flashc
+
+#endif // FLASHC_COMPILER_TARGET_SCHEDULETABLE_H

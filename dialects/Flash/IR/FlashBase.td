@@ -1,0 +1,88 @@
+//===- FlashBase.td - the flash dialect and its attributes -*- tablegen -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_DIALECTS_FLASH_IR_FLASHBASE_TD
+#define FLASHC_DIALECTS_FLASH_IR_FLASHBASE_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def FlashDialect : Dialect {
+  let name = "flash";
+  let cppNamespace = "::flashc::flash";
+  let summary = "Exact attention as an algorithm: what is computed, not how.";
+  let description = [{
+    The `flash` dialect states attention on tensors `[batch, seq, heads, dim]`. `flash.attention` is the
+    op that users write; the *online* ops (`online_attention`, `merge`, `sink_state`, `finalize`) restate
+    it over the softmax state `(m, l, acc)`, first on whole tensors, then on tiles.
+
+    **The state.** For a set K of kept keys with scores `s_j`, the state with reference `m` is
+    `l = sum_j exp(s_j - m)`, `acc = sum_j exp(s_j - m) v_j`. States of disjoint key sets merge into the
+    state of their union; the identity is `(-inf, 0, 0)`. This monoid is the only representation of
+    partial attention in flashc (FlashAttention, section 3.1 and Theorem 1).
+
+    **Region arithmetic.** Score and mask regions compute on `index` (64 bits, wrapping), `f32` and `i1`.
+    `arith.divsi` and `arith.remsi` truncate as in C and give 0 where the divisor is 0; `arith.fptosi`
+    saturates and maps NaN to 0; a shift by 64 or more gives 0, and by at least 63 for `arith.shrsi` the
+    sign. Both operands of a select are evaluated. `flash.read` outside of its array gives 0 and touches
+    no memory. Regions have no control flow and no side effects.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+class Flash_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<FlashDialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def Flash_TargetAttr : Flash_Attr<"Target", "target"> {
+  let summary = "The machine that code is generated for";
+  let description = [{
+    Names a row of flashc's table of machine facts (`compiler/Target/TargetInfo.h`). It stands once, on the
+    module, as `flash.target`; no pass takes the target as an option.
+
+    - (T1) the name is in the table.
+
+    Example: `module attributes {flash.target = #flash.target<"x86-64-v4">} { ... }`
+  }];
+  let parameters = (ins StringRefParameter<"row of the target table">:$name);
+  let assemblyFormat = "`<` $name `>`";
+  let genVerifyDecl = 1;
+}
+
+def Flash_Strategy : I32EnumAttr<"Strategy", "how the softmax is evaluated", [
+    I32EnumAttrCase<"Online", 0, "online">,
+    I32EnumAttrCase<"Standard", 1, "standard">]> {
+  let cppNamespace = "::flashc::flash";
+  let genSpecializedAttr = 0;
+}
+
+def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
+  let summary = "How an attention op is executed";
+  let description = [{
+    - `tile = [Br, Bc]`: rows of queries and of keys per tile.
+    - `micro = [mr, nr]`: rows and columns of the register micro-tile (CPU).
+    - `strategy = online | standard`: FlashAttention, or the unfused baseline that materialises S and P
+      (the paper's Algorithm 0).
+
+    - (H1) tile and micro hold two positive sizes each.
+    - (H2) Br is a multiple of mr.
+
+    What a target can hold is checked where the schedule meets the target
+    (`compiler/Target/Schedule.h`), with the reason of each rejection.
+
+    Example: `#flash.schedule<tile = [192, 64], micro = [6, 64], strategy = online>`
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t", "tile sizes">:$tile,
+                        ArrayRefParameter<"int64_t", "micro-tile sizes">:$micro,
+                        "::flashc::flash::Strategy":$strategy);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif

@@ -1,0 +1,93 @@
+//===- FlashDialect.cpp - registration and attributes of flash ------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Target/TargetInfo.h"
+#include "dialects/Flash/IR/Flash.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace flashc::flash;
+
+#include "dialects/Flash/IR/FlashDialect.cpp.inc"
+#include "dialects/Flash/IR/FlashEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Flash/IR/FlashAttributes.cpp.inc"
+
+void FlashDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Flash/IR/FlashAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Flash/IR/FlashOps.cpp.inc"
+      >();
+}
+
+LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                 llvm::StringRef name) {
+  if (flashc::lookupTarget(name))
+    return success();
+  return emitError() << "(T1) expected a known target, got '" << name
+                     << "'; `flashc targets` lists them";
+}
+
+static ParseResult parseSizes(AsmParser &parser, SmallVectorImpl<int64_t> &sizes) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
+    return parser.parseInteger(sizes.emplace_back());
+  });
+}
+
+Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t> tile, micro;
+  Strategy strategy = Strategy::Online;
+  auto parseField = [&]() -> ParseResult {
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef key;
+    if (parser.parseKeyword(&key) || parser.parseEqual())
+      return failure();
+    if (key == "tile")
+      return parseSizes(parser, tile);
+    if (key == "micro")
+      return parseSizes(parser, micro);
+    if (key != "strategy")
+      return parser.emitError(loc, "expected tile, micro or strategy, got '") << key << "'";
+    StringRef name;
+    loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&name))
+      return failure();
+    std::optional<Strategy> parsed = symbolizeStrategy(name);
+    if (!parsed)
+      return parser.emitError(loc, "expected online or standard, got '") << name << "'";
+    strategy = *parsed;
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
+    return {};
+  return parser.getChecked<ScheduleAttr>(parser.getCurrentLocation(), parser.getContext(), tile,
+                                         micro, strategy);
+}
+
+void ScheduleAttr::print(AsmPrinter &printer) const {
+  printer << "<tile = [" << getTile() << "], micro = [" << getMicro()
+          << "], strategy = " << stringifyStrategy(getStrategy()) << ">";
+}
+
+LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                   llvm::ArrayRef<int64_t> tile, llvm::ArrayRef<int64_t> micro,
+                                   Strategy) {
+  for (auto [name, sizes] : {std::pair("tile", tile), std::pair("micro", micro)})
+    if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1)
+      return emitError() << "(H1) expected two positive sizes for " << name << ", got [" << sizes
+                         << "]";
+  if (tile[0] % micro[0] != 0)
+    return emitError() << "(H2) expected tile rows that are a multiple of the " << micro[0]
+                       << " micro rows, got " << tile[0];
+  return success();
+}

@@ -1,0 +1,183 @@
+//===- Decompose.cpp - flash ops on tiles to the tile dialect -------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Flash/Transforms/Index.h"
+#include "dialects/Flash/Transforms/Passes.h"
+#include "dialects/Flash/Transforms/RegionInliner.h"
+#include "dialects/Flash/Transforms/TileMath.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace flashc::flash {
+#define GEN_PASS_DEF_FLASHDECOMPOSE
+#include "dialects/Flash/Transforms/Passes.h.inc"
+} // namespace flashc::flash
+
+using namespace mlir;
+using namespace flashc;
+using namespace flashc::flash;
+
+namespace {
+
+struct Scores {
+  Value s;    // -inf where dropped
+  Value keep; // null where everything is kept
+};
+
+/// The scores of a tile: scale, score region, mask region, end of the sequence. `Op` is
+/// flash.online_attention in its tile form or flash.scores.
+template <typename Op>
+Scores emitScores(OpBuilder &b, Op op, TileMath &math) {
+  Location loc = op.getLoc();
+  int64_t rows = cast<RankedTensorType>(op.getQ().getType()).getDimSize(0);
+  int64_t columns = cast<RankedTensorType>(op.getK().getType()).getDimSize(0);
+  SmallVector<int64_t> shape = {rows, columns};
+  Type scoreType = tileOf(shape, b.getF32Type()), indexType = tileOf(shape, b.getIndexType());
+
+  Scores result;
+  result.s = tile::DotOp::create(b, loc, scoreType, op.getQ(), op.getK(), Value(), Value(),
+                                 /*transpose_b=*/true);
+  if (!op.getScale().isExactlyValue(1.0))
+    result.s = arith::MulFOp::create(
+        b, loc, result.s, math.constant(scoreType, op.getScale().convertToFloat()));
+
+  auto at = op.getAt(); // b, h, i0, j0, sq, sk
+  Value i = tile::CoordsOp::create(b, loc, indexType, at[2], 0);
+  Value j = tile::CoordsOp::create(b, loc, indexType, at[3], 1);
+  SmallVector<Value> arguments = {result.s, at[0], at[1], i, j, at[4], at[5]};
+  llvm::append_range(arguments, op.getCaptures());
+  auto asTile = [&](Value value) {
+    return isa<RankedTensorType>(value.getType()) ? value : math.splat(value, shape);
+  };
+  if (!op.getScore().empty())
+    result.s = asTile(inlineRegion(b, loc, op.getScore(), arguments, shape));
+  if (!op.getMask().empty())
+    result.keep = asTile(
+        inlineRegion(b, loc, op.getMask(), ValueRange(arguments).drop_front(), shape));
+  if (op.getBoundary()) {
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, j,
+                                         math.splat(at[5], shape));
+    result.keep =
+        result.keep ? Value(arith::AndIOp::create(b, loc, inside, result.keep)) : inside;
+  }
+  if (result.keep)
+    result.s = arith::SelectOp::create(b, loc, result.keep, result.s,
+                                       math.negativeInfinity(scoreType));
+  return result;
+}
+
+/// Algorithm 1, lines 9 to 13, with the running maximum as reference.
+void lower(OpBuilder &b, OnlineAttentionOp op) {
+  Location loc = op.getLoc();
+  TileMath math(b, loc, op.getBase());
+  Scores scores = emitScores(b, op, math);
+  Type rowType = op.getM().getType();
+
+  bool hasInit = !op.getInit().empty();
+  Value m = tile::ReduceOp::create(b, loc, rowType, tile::ReduceKind::Max, scores.s);
+  if (hasInit)
+    m = arith::MaximumFOp::create(b, loc, op.getInit()[0], m);
+  Value reference = math.safeReference(m);
+  Value shifted =
+      arith::SubFOp::create(b, loc, scores.s, math.broadcast(reference, scores.s));
+  Value p = math.exp(shifted);
+  Value l = tile::ReduceOp::create(b, loc, rowType, tile::ReduceKind::Sum, p);
+  Value acc;
+  if (hasInit) {
+    Value factor = math.rescale(op.getInit()[0], reference);
+    l = arith::AddFOp::create(b, loc, arith::MulFOp::create(b, loc, op.getInit()[1], factor), l);
+    acc = math.scaleRows(op.getInit()[2], factor);
+  }
+  // P meets V in the input type; l has summed it unrounded.
+  Value rounded = math.round(p, cast<RankedTensorType>(op.getV().getType()).getElementType());
+  acc = tile::DotOp::create(b, loc, op.getAcc().getType(), rounded, op.getV(), acc, scores.keep,
+                            /*transpose_b=*/false);
+  op.replaceAllUsesWith(ValueRange{m, l, acc});
+}
+
+void lower(OpBuilder &b, ScoresOp op) {
+  TileMath math(b, op.getLoc(), 0);
+  Scores scores = emitScores(b, op, math);
+  if (!scores.keep)
+    scores.keep = arith::ConstantOp::create(
+        b, op.getLoc(),
+        DenseElementsAttr::get(cast<ShapedType>(op.getKeep().getType()), true));
+  op.replaceAllUsesWith(ValueRange{scores.s, scores.keep});
+}
+
+void lower(OpBuilder &b, MergeOp op) {
+  Location loc = op.getLoc();
+  TileMath math(b, loc, op.getBase());
+  Value m = arith::MaximumFOp::create(b, loc, op.getM1(), op.getM2());
+  Value reference = math.safeReference(m);
+  Value f1 = math.rescale(op.getM1(), reference), f2 = math.rescale(op.getM2(), reference);
+  Value l = arith::AddFOp::create(b, loc, arith::MulFOp::create(b, loc, op.getL1(), f1),
+                                  arith::MulFOp::create(b, loc, op.getL2(), f2));
+  Value acc = arith::AddFOp::create(b, loc, math.scaleRows(op.getAcc1(), f1),
+                                    math.scaleRows(op.getAcc2(), f2));
+  op.replaceAllUsesWith(ValueRange{m, l, acc});
+}
+
+void lower(OpBuilder &b, SinkStateOp op) {
+  Location loc = op.getLoc();
+  TileMath math(b, loc, 0);
+  auto rowType = cast<RankedTensorType>(op.getM().getType());
+  Value m = math.splat(op.getSinks(), rowType.getShape());
+  op.replaceAllUsesWith(ValueRange{m, math.constant(rowType, 1.0),
+                                   math.constant(op.getAcc().getType(), 0.0)});
+}
+
+void lower(OpBuilder &b, FinalizeOp op) {
+  Location loc = op.getLoc();
+  TileMath math(b, loc, 0);
+  Value empty = math.isEmpty(op.getM());
+  Value one = math.constant(op.getL().getType(), 1.0);
+  // An empty row has acc = 0, so dividing it by 1 gives the 0 that it should.
+  Value divisor = arith::SelectOp::create(b, loc, empty, one, op.getL());
+  Value o = arith::DivFOp::create(b, loc, op.getAcc(), math.broadcast(divisor, op.getAcc()));
+  Value zero = math.constant(o.getType(), 0.0);
+  o = arith::SelectOp::create(b, loc, math.broadcast(empty, o), zero, o);
+  Value lse = arith::AddFOp::create(b, loc, op.getM(), math::LogOp::create(b, loc, divisor));
+  Type element = cast<RankedTensorType>(op.getO().getType()).getElementType();
+  op.replaceAllUsesWith(ValueRange{math.round(o, element), lse});
+}
+
+struct Decompose : flash::impl::FlashDecomposeBase<Decompose> {
+  void runOnOperation() override {
+    WalkResult result = getOperation().walk<WalkOrder::PreOrder>([](Operation *op) {
+      OpBuilder b(op);
+      return llvm::TypeSwitch<Operation *, WalkResult>(op)
+          .Case([&](OnlineAttentionOp online) {
+            if (!online.isTile()) {
+              online.emitOpError() << "expected the tile form, got whole tensors; run flash-tile "
+                                      "first";
+              return WalkResult::interrupt();
+            }
+            lower(b, online);
+            op->erase();
+            return WalkResult::skip();
+          })
+          .Case<ScoresOp, MergeOp, SinkStateOp, FinalizeOp>([&](auto typed) {
+            if (cast<ShapedType>(op->getResult(0).getType()).getRank() > 2) {
+              op->emitOpError() << "expected the tile form, got whole tensors; run flash-tile first";
+              return WalkResult::interrupt();
+            }
+            lower(b, typed);
+            op->erase();
+            return WalkResult::skip();
+          })
+          .Case([&](ReadOp read) {
+            read.replaceAllUsesWith(lowerScalarRead(b, read));
+            op->erase();
+            return WalkResult::skip();
+          })
+          .Default(WalkResult::advance());
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace

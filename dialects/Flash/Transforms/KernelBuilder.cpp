@@ -1,0 +1,114 @@
+//===- KernelBuilder.cpp - loads, stores and loops of kernels -------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Flash/Transforms/KernelBuilder.h"
+#include "dialects/Flash/Transforms/Index.h"
+#include "dialects/Flash/Transforms/TileMath.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace flashc;
+using namespace flashc::flash;
+
+static MemRefType memoryOf(Value value) { return cast<MemRefType>(value.getType()); }
+
+Value KernelBuilder::loadRows(OpBuilder &builder, Value source, Value row, Value head, Value rows,
+                              int64_t tileRows) {
+  Index x(builder, loc);
+  MemRefType type = memoryOf(source);
+  int64_t dim = type.getDimSize(3);
+  return tile::LoadOp::create(builder, loc, tileOf({tileRows, dim}, type.getElementType()), source,
+                              ValueRange{point.memoryBatch, row, head, x.constant(0)},
+                              ValueRange{rows, x.constant(dim)}, ArrayRef<int64_t>{1, 3});
+}
+
+Value KernelBuilder::loadQueries() {
+  Value row = Index(b, loc).add(point.qOffset, point.i0);
+  return loadRows(b, memory.q, row, point.head, point.rows, br);
+}
+
+Value KernelBuilder::loadKeys(OpBuilder &builder, const KeyTile &keys) {
+  Value row = Index(builder, loc).add(point.kOffset, keys.j0);
+  return loadRows(builder, memory.k, row, point.kvHead, keys.columns, bc);
+}
+
+Value KernelBuilder::loadValues(OpBuilder &builder, const KeyTile &keys) {
+  Value row = Index(builder, loc).add(point.kOffset, keys.j0);
+  return loadRows(builder, memory.v, row, point.kvHead, keys.columns, bc);
+}
+
+SmallVector<Value> KernelBuilder::at(const KeyTile &keys) const {
+  return {point.sequence, point.head, point.i0, keys.j0, point.sq, point.sk};
+}
+
+Value KernelBuilder::loadSink() {
+  return memref::LoadOp::create(b, loc, memory.sinks, point.head);
+}
+
+ValueRange KernelBuilder::forEachKeyTile(
+    ValueRange init,
+    llvm::function_ref<SmallVector<Value>(OpBuilder &, const KeyTile &, ValueRange)> body) {
+  Index x(b, loc);
+  auto loop = scf::ForOp::create(
+      b, loc, x.constant(0), point.sk, x.constant(bc), init,
+      [&](OpBuilder &nested, Location, Value j0, ValueRange carried) {
+        Index y(nested, loc);
+        KeyTile keys = {j0, y.min(y.sub(point.sk, j0), bc)};
+        scf::YieldOp::create(nested, loc, body(nested, keys, carried));
+      });
+  return loop.getResults();
+}
+
+void KernelBuilder::store(Value tile, Value dest) {
+  Index x(b, loc);
+  Value row = x.add(point.qOffset, point.i0);
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (type.getRank() == 1) {
+    tile::StoreOp::create(b, loc, tile, dest, ValueRange{point.memoryBatch, point.head, row},
+                          ValueRange{point.rows}, ArrayRef<int64_t>{2});
+    return;
+  }
+  tile::StoreOp::create(b, loc, tile, dest,
+                        ValueRange{point.memoryBatch, row, point.head, x.constant(0)},
+                        ValueRange{point.rows, x.constant(type.getDimSize(1))},
+                        ArrayRef<int64_t>{1, 3});
+}
+
+Value KernelBuilder::loadMatrix(OpBuilder &builder, Value matrix, const KeyTile &keys) {
+  Index x(builder, loc);
+  Value row = x.add(point.qOffset, point.i0), column = x.add(point.kOffset, keys.j0);
+  return tile::LoadOp::create(builder, loc, tileOf({br, bc}, memoryOf(matrix).getElementType()),
+                              matrix, ValueRange{point.memoryBatch, point.head, row, column},
+                              ValueRange{point.rows, keys.columns}, ArrayRef<int64_t>{2, 3});
+}
+
+void KernelBuilder::storeMatrix(OpBuilder &builder, Value tile, Value matrix,
+                                const KeyTile &keys) {
+  Index x(builder, loc);
+  Value row = x.add(point.qOffset, point.i0), column = x.add(point.kOffset, keys.j0);
+  tile::StoreOp::create(builder, loc, tile, matrix,
+                        ValueRange{point.memoryBatch, point.head, row, column},
+                        ValueRange{point.rows, keys.columns}, ArrayRef<int64_t>{2, 3});
+}
+
+MemoryMap::MemoryMap(func::FuncOp source, func::FuncOp kernel) {
+  unsigned inputs = source.getNumArguments();
+  for (unsigned i = 0; i < inputs; ++i)
+    map.map(source.getArgument(i), kernel.getArgument(i));
+  for (unsigned i = 0; i < source.getNumResults(); ++i)
+    outputs.push_back(kernel.getArgument(inputs + i));
+  workspaceMemory = kernel.getArguments().back();
+}
+
+void flashc::flash::cloneRegionOnMemory(Region &from, Region &to, ValueRange captures) {
+  if (from.empty())
+    return;
+  from.cloneInto(&to, *std::make_unique<IRMapping>());
+  Block &block = to.front();
+  unsigned first = block.getNumArguments() - captures.size();
+  for (auto [index, capture] : llvm::enumerate(captures))
+    block.getArgument(first + index).setType(capture.getType());
+}

@@ -1,0 +1,60 @@
+//===- KernelFrame.h - the frame of a kernel on memory ----------*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// What all kernels of an attention op share: the signature on memory, the parallel loop over
+// (sequence, head, query tile), and the lengths and offsets of the sequence at hand, dense or packed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_DIALECTS_FLASH_TRANSFORMS_KERNELFRAME_H
+#define FLASHC_DIALECTS_FLASH_TRANSFORMS_KERNELFRAME_H
+
+#include "dialects/Flash/IR/Flash.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+
+namespace flashc::flash {
+
+/// Attributes of kernel functions and of their arguments.
+constexpr llvm::StringLiteral kKernelAttrName = "flash.kernel";       // phase number, i64
+constexpr llvm::StringLiteral kWorkspaceAttrName = "flash.workspace"; // unit, on functions
+constexpr llvm::StringLiteral kArgNameAttrName = "flash.name";        // string, on arguments
+constexpr llvm::StringLiteral kOutputAttrName = "flash.output";       // unit, on arguments
+constexpr llvm::StringLiteral kScheduleAttrName = "flash.schedule";   // on kernels
+
+/// The inputs and outputs of an attention op as memory: memrefs with any strides, null where absent.
+struct AttentionMemory {
+  mlir::Value q, k, v, sinks, cuSeqlensQ, cuSeqlensK, sequsedK, o, lse, rowMax;
+  llvm::SmallVector<mlir::Value> captures;
+  /// Bytes shared by all points of a run, memref<?xi8>.
+  mlir::Value workspace;
+};
+
+/// One point of the parallel loop. All are index values. i and j of the sequence lie at rows
+/// `qOffset + i` and `kOffset + j` of batch `memoryBatch` (0 when packed).
+struct GridPoint {
+  mlir::Value sequence, memoryBatch, head, kvHead;
+  mlir::Value i0, rows; // first query and number of queries of the tile
+  mlir::Value qOffset, kOffset, sq, sk;
+};
+
+/// Memory with any strides and offset for a tensor type.
+mlir::MemRefType getMemoryType(mlir::RankedTensorType type);
+
+/// Creates kernel number `phase` with the signature of `source` on memory (results become trailing
+/// arguments, a workspace comes last) and an open body; `values` maps the source's arguments and, by
+/// position, its results to the kernel's arguments.
+mlir::func::FuncOp createKernel(mlir::OpBuilder &builder, mlir::func::FuncOp source, int64_t phase,
+                                ScheduleAttr schedule);
+
+/// Emits the parallel loop over all (sequence, head, query tile of `rows` queries) and calls `body`
+/// inside it.
+void emitGrid(mlir::OpBuilder &builder, mlir::Location loc, const AttentionMemory &memory,
+              int64_t rows,
+              llvm::function_ref<void(mlir::OpBuilder &, const GridPoint &)> body);
+
+} // namespace flashc::flash
+
+#endif // FLASHC_DIALECTS_FLASH_TRANSFORMS_KERNELFRAME_H

@@ -1,0 +1,58 @@
+//===- SetSchedule.cpp - the schedule of every attention op ---------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Target/ScheduleTable.h"
+#include "dialects/Flash/Transforms/Passes.h"
+
+namespace flashc::flash {
+#define GEN_PASS_DEF_FLASHSETSCHEDULE
+#include "dialects/Flash/Transforms/Passes.h.inc"
+} // namespace flashc::flash
+
+using namespace mlir;
+using namespace flashc;
+using namespace flashc::flash;
+
+namespace {
+
+struct SetSchedule : flash::impl::FlashSetScheduleBase<SetSchedule> {
+  void runOnOperation() override {
+    auto attribute = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
+    if (!attribute) {
+      getOperation().emitOpError() << "expected the module attribute " << kTargetAttrName
+                                   << ", such as #flash.target<\"x86-64-v3\">";
+      return signalPassFailure();
+    }
+    const TargetInfo *target = lookupTarget(attribute.getName());
+    if (!target->isSupported) {
+      getOperation().emitOpError() << "expected a target that code can be generated for, got "
+                                   << attribute.getName() << ": " << target->unsupportedReason;
+      return signalPassFailure();
+    }
+    WalkResult result = getOperation().walk([&](AttentionOp op) {
+      ScheduleProblem problem = {cast<RankedTensorType>(op.getQ().getType()).getDimSize(3),
+                                 cast<RankedTensorType>(op.getV().getType()).getDimSize(3)};
+      if (!op.getSchedule()) {
+        ScheduleSizes sizes = chooseSchedule(*target, problem);
+        op.setScheduleAttr(
+            ScheduleAttr::get(op.getContext(), sizes.tile, sizes.micro, Strategy::Online));
+      }
+      ScheduleAttr schedule = *op.getSchedule();
+      ScheduleSizes sizes;
+      llvm::copy(schedule.getTile(), sizes.tile.begin());
+      llvm::copy(schedule.getMicro(), sizes.micro.begin());
+      std::string rejection = rejectSchedule(sizes, *target, problem);
+      if (rejection.empty())
+        return WalkResult::advance();
+      op.emitOpError() << "schedule does not fit " << attribute.getName() << ": " << rejection;
+      return WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,55 @@
+//===- TileMath.h - the softmax state's arithmetic on tiles -----*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// Elementwise building blocks on tiles that the lowering of every flash op shares, so that the guard for
+// empty rows and the exponential have one definition.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_DIALECTS_FLASH_TRANSFORMS_TILEMATH_H
+#define FLASHC_DIALECTS_FLASH_TRANSFORMS_TILEMATH_H
+
+#include "dialects/Flash/IR/Flash.h"
+#include "dialects/Tile/IR/Tile.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+namespace flashc::flash {
+
+class TileMath {
+public:
+  TileMath(mlir::OpBuilder &builder, mlir::Location loc, int32_t base)
+      : b(builder), loc(loc), base(base) {}
+
+  /// The constant `value` in all elements of `type`, a tile or f32.
+  mlir::Value constant(mlir::Type type, double value);
+  mlir::Value negativeInfinity(mlir::Type type);
+  /// The scalar `value` in all elements of a tile.
+  mlir::Value splat(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+  /// The tile (r, c) of the row vector `row` (r); c is the columns of `like`.
+  mlir::Value broadcast(mlir::Value row, mlir::Value like);
+  /// exp(x): the only place that knows the exponent base.
+  mlir::Value exp(mlir::Value x);
+  /// The reference to subtract: m, or 0 where m is -inf, so that no -inf - -inf arises.
+  mlir::Value safeReference(mlir::Value m);
+  /// exp(m - reference): the factor that moves a state from m to a new reference.
+  mlir::Value rescale(mlir::Value m, mlir::Value safeReference);
+  mlir::Value isEmpty(mlir::Value m);
+  /// acc(r, c) * factor(r).
+  mlir::Value scaleRows(mlir::Value acc, mlir::Value factor);
+  /// `value` (f32) rounded to the element type of `type`.
+  mlir::Value round(mlir::Value value, mlir::Type elementType);
+
+private:
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  int32_t base;
+};
+
+/// A tile type of `shape`.
+mlir::RankedTensorType tileOf(llvm::ArrayRef<int64_t> shape, mlir::Type elementType);
+
+} // namespace flashc::flash
+
+#endif // FLASHC_DIALECTS_FLASH_TRANSFORMS_TILEMATH_H

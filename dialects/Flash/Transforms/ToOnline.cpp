@@ -1,0 +1,84 @@
+//===- ToOnline.cpp - flash.attention to the softmax state ----------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Target/TargetInfo.h"
+#include "dialects/Flash/Transforms/Passes.h"
+#include "mlir/IR/Builders.h"
+
+namespace flashc::flash {
+#define GEN_PASS_DEF_FLASHTOONLINE
+#include "dialects/Flash/Transforms/Passes.h.inc"
+} // namespace flashc::flash
+
+using namespace mlir;
+using namespace flashc;
+using namespace flashc::flash;
+
+namespace {
+
+/// GPUs have an instruction for exp2 only; on CPUs exp costs one operation more and is more accurate.
+int32_t exponentBase(Operation *op) {
+  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttrName);
+  const flashc::TargetInfo *info = target ? flashc::lookupTarget(target.getName()) : nullptr;
+  return info && info->kind == flashc::TargetKind::GPU ? 2 : 0;
+}
+
+void rewrite(AttentionOp op) {
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  auto q = cast<RankedTensorType>(op.getQ().getType());
+  auto v = cast<RankedTensorType>(op.getV().getType());
+  SmallVector<int64_t> rows = {q.getDimSize(0), q.getDimSize(2), q.getDimSize(1)};
+  auto rowType = RankedTensorType::get(rows, b.getF32Type());
+  rows.push_back(v.getDimSize(3));
+  auto accType = RankedTensorType::get(rows, b.getF32Type());
+  int32_t base = exponentBase(op);
+
+  auto online = OnlineAttentionOp::create(
+      b, loc, TypeRange{rowType, rowType, accType}, op.getQ(), op.getK(), op.getV(),
+      /*init=*/ValueRange{}, /*at=*/ValueRange{}, op.getCuSeqlensQ(), op.getCuSeqlensK(),
+      op.getSequsedK(), op.getCaptures(), op.getScaleAttr(), b.getI32IntegerAttr(base),
+      /*boundary=*/nullptr, op.getScheduleAttr());
+  online.getScore().takeBody(op.getScore());
+  online.getMask().takeBody(op.getMask());
+  // The row max is the maximum of the kept scores alone, so it is taken before the sink joins.
+  Value rowMax = online.getM();
+  ValueRange state = online.getResults();
+  if (op.getSinks()) {
+    auto sink = SinkStateOp::create(b, loc, TypeRange{rowType, rowType, accType}, op.getSinks());
+    state = MergeOp::create(b, loc, TypeRange{rowType, rowType, accType}, state[0], state[1],
+                            state[2], sink.getM(), sink.getL(), sink.getAcc(),
+                            b.getI32IntegerAttr(base))
+                .getResults();
+  }
+  auto finalize = FinalizeOp::create(b, loc, TypeRange{op.getO().getType(), rowType}, state[0],
+                                     state[1], state[2]);
+  op.getO().replaceAllUsesWith(finalize.getO());
+  auto replace = [&](Value old, Value value) {
+    if (!old)
+      return;
+    if (old.getType() != value.getType())
+      value = tensor::CastOp::create(b, loc, old.getType(), value);
+    old.replaceAllUsesWith(value);
+  };
+  replace(op.getLse(), finalize.getLse());
+  replace(op.getRowMax(), rowMax);
+  op.erase();
+}
+
+struct ToOnline : flash::impl::FlashToOnlineBase<ToOnline> {
+  void runOnOperation() override {
+    SmallVector<AttentionOp> ops;
+    getOperation().walk([&](AttentionOp op) {
+      if (!op.getSchedule() || op.getSchedule()->getStrategy() == Strategy::Online)
+        ops.push_back(op);
+    });
+    for (AttentionOp op : ops)
+      rewrite(op);
+  }
+};
+
+} // namespace

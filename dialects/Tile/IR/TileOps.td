@@ -1,0 +1,161 @@
+//===- TileOps.td - the tile dialect ------------------------*- tablegen -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// Target-neutral kernels on static tiles. Elementwise arith and math ops work on tiles as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_DIALECTS_TILE_IR_TILEOPS_TD
+#define FLASHC_DIALECTS_TILE_IR_TILEOPS_TD
+
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def TileDialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::flashc::tile";
+  let summary = "Kernels on tiles, neutral to the target.";
+  let description = [{
+    A tile is a statically shaped tensor of rank 1 or 2. `tile.load` and `tile.store` move tiles from and to
+    memory; between them everything is a value. Where a tile lives (registers, cache, shared memory, which
+    thread) is decided by the lowering to a target.
+  }];
+}
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
+
+def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
+    I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Sum", 1, "sum">]> {
+  let cppNamespace = "::flashc::tile";
+}
+
+def Tile_Tensor : Type<CPred<"::flashc::tile::isTile($_self)">,
+                       "static tensor of rank 1 or 2", "::mlir::RankedTensorType">;
+
+def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments]> {
+  let summary = "Loads a tile from memory";
+  let description = [{
+    Element (r, c) is `source[offsets + r e(dims[0]) + c e(dims[1])]` for r < valid[0] and c < valid[1], and 0
+    elsewhere, without touching memory.
+
+    - (L1) one offset per dimension of the source.
+    - (L2) dims are distinct dimensions of the source, one per dimension of the tile, and so are valid.
+    - (L3) source and tile have one element type.
+
+    Example: `%t = tile.load %k[%b, %j0, %h, %c0] dims [1, 3] valid(%rows, %cols) : memref<?x?x?x64xf32> -> tensor<64x64xf32>`
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$source, Variadic<Index>:$offsets,
+                       Variadic<Index>:$valid, DenseI64ArrayAttr:$dims);
+  let results = (outs Tile_Tensor:$tile);
+  let assemblyFormat = [{
+    $source `[` $offsets `]` `dims` $dims `valid` `(` $valid `)` attr-dict `:` type($source) `->` type($tile)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_StoreOp : Tile_Op<"store", [AttrSizedOperandSegments]> {
+  let summary = "Stores the valid part of a tile to memory";
+  let description = [{
+    `dest[offsets + r e(dims[0]) + c e(dims[1])] = tile(r, c)` for r < valid[0], c < valid[1].
+
+    - (L1), (L2), (L3) as for tile.load.
+
+    Example: `tile.store %t, %o[%b, %i0, %h, %c0] dims [1, 3] valid(%rows, %cols) : tensor<64x64xf32>, memref<?x?x?x64xf32>`
+  }];
+  let arguments = (ins Tile_Tensor:$tile, Arg<AnyMemRef, "", [MemWrite]>:$dest,
+                       Variadic<Index>:$offsets, Variadic<Index>:$valid, DenseI64ArrayAttr:$dims);
+  let assemblyFormat = [{
+    $tile `,` $dest `[` $offsets `]` `dims` $dims `valid` `(` $valid `)` attr-dict `:` type($tile) `,` type($dest)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments]> {
+  let summary = "Matrix product of two tiles";
+  let description = [{
+    `c(r, n) = init(r, n) + sum_k a(r, k) b(k, n)` in f32, where b is given as (n, k) with `transpose_b`. With
+    `keep` (r, k), a term whose keep is false adds nothing, whatever a and b hold there: not 0 times inf.
+
+    - (D1) shapes agree; a and b have one element type, the result is f32.
+    - (D2) init has the result's type; keep has a's shape, of i1.
+
+    Example: `%s = tile.dot %q, %k {transpose_b} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>`
+  }];
+  let arguments = (ins Tile_Tensor:$a, Tile_Tensor:$b, Optional<Tile_Tensor>:$init,
+                       Optional<Tile_Tensor>:$keep, UnitAttr:$transpose_b);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`init` `(` $init^ `:` type($init) `)`)? (`keep` `(` $keep^ `:` type($keep) `)`)? attr-dict `:`
+    type($a) `,` type($b) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+  let summary = "Reduces the columns of a tile";
+  let description = [{
+    `result(r) = max_c x(r, c)` (a NaN gives NaN) or the sum over c.
+
+    - (E1) x is (r, c) of f32 and the result (r) of f32.
+
+    Example: `%m = tile.reduce max %s : tensor<64x64xf32> -> tensor<64xf32>`
+  }];
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_Tensor:$source);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$kind $source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "Repeats a row vector's entries along the columns";
+  let description = [{
+    `result(r, c) = x(r)`.
+
+    - (B1) x is (r) and the result (r, c), of one element type.
+
+    Example: `%mb = tile.broadcast %m : tensor<64xf32> -> tensor<64x32xf32>`
+  }];
+  let arguments = (ins Tile_Tensor:$source);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_CoordsOp : Tile_Op<"coords", [Pure]> {
+  let summary = "The true index of each element along a dimension";
+  let description = [{
+    `result(r, c) = offset + r` for dim 0, `offset + c` for dim 1.
+
+    - (C1) the result is a tile of index, and dim one of its dimensions.
+
+    Example: `%j = tile.coords %j0 dim 1 : tensor<64x64xindex>`
+  }];
+  let arguments = (ins Index:$offset, I64Attr:$dim);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$offset `dim` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
+  let summary = "Reads an array at indices that differ by element";
+  let description = [{
+    `result(e) = source[indices(e)]`, or 0 where an index lies outside of the array, without touching memory. An
+    index operand is a tile, or a scalar `index` that holds for all elements. The array is never written
+    while the kernel runs.
+
+    - (G1) one index per dimension of the source, each an index or a tile of index of the result's shape.
+    - (G2) source and result have one element type.
+
+    Example: `%x = tile.gather %bias[%h, %i] : memref<?x?xf32>, index, tensor<64x64xindex> -> tensor<64x64xf32>`
+  }];
+  let arguments = (ins AnyMemRef:$source, Variadic<AnyType>:$indices);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = [{
+    $source `[` $indices `]` attr-dict `:` type($source) (`,` type($indices)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif

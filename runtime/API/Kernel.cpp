@@ -1,0 +1,117 @@
+//===- Kernel.cpp - a compiled kernel, loaded and runnable -*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/API/Kernel.h"
+#include "runtime/API/Binding.h"
+#include "runtime/API/Status.h"
+#include "runtime/CPU/HostCPU.h"
+#include "runtime/CPU/ThreadPool.h"
+
+#include <new>
+#include <string_view>
+
+// The sanitizer of calls looks for a type in front of the called function; code that is loaded at
+// run time has none there, and perhaps no memory.
+#ifdef __clang__
+#define FLASHC_CALLS_LOADED_CODE __attribute__((no_sanitize("function")))
+#else
+#define FLASHC_CALLS_LOADED_CODE
+#endif
+
+namespace flashc {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+/// A thread's scratch memory: grows to what its largest kernel needs.
+class Scratch {
+public:
+  Scratch() = default;
+  Scratch(const Scratch &) = delete;
+  Scratch &operator=(const Scratch &) = delete;
+  ~Scratch() { release(); }
+
+  void *reserve(size_t bytes) {
+    if (bytes > size) {
+      release();
+      data = ::operator new(bytes, alignment);
+      size = bytes;
+    }
+    return data;
+  }
+
+private:
+  void release() {
+    ::operator delete(data, alignment);
+    data = nullptr;
+    size = 0;
+  }
+
+  void *data = nullptr;
+  size_t size = 0;
+};
+
+thread_local Scratch threadScratch;
+
+void checkFeatures(const KernelInfo &info) {
+  const std::vector<std::string_view> needed(info.features.begin(), info.features.end());
+  const std::vector<std::string> missing = HostCPU::get().missingFeatures(needed);
+  if (missing.empty())
+    return;
+  std::string names;
+  for (const std::string &feature : missing)
+    names += (names.empty() ? "" : ", ") + feature;
+  throw StatusError(FLASHC_ERROR_UNSUPPORTED,
+                    concat("expected a processor with what target ", info.target,
+                           " needs, got one (", HostCPU::get().brand(), ") without ", names,
+                           "; compile for another target"));
+}
+
+} // namespace
+
+Kernel::Kernel(std::span<const std::byte> object) : bytes(object.begin(), object.end()) {
+  loaded = LoadedObject::load(bytes);
+  infoText = loaded->text("flashc_kernel_info");
+  kernelInfo = KernelInfo::parse(infoText);
+  checkFeatures(kernelInfo);
+  gridFunction = loaded->function<GridFunction>("flashc_kernel_grid");
+  workspaceFunction = loaded->function<WorkspaceFunction>("flashc_kernel_workspace");
+  runFunction = loaded->function<RunFunction>("flashc_kernel_run");
+}
+
+FLASHC_CALLS_LOADED_CODE size_t Kernel::workspaceSize(void *const *args) const {
+  const int64_t size = workspaceFunction(args);
+  if (size < 0)
+    throw StatusError(FLASHC_ERROR_INTERNAL,
+                      concat("expected a workspace size from the kernel, got ", size));
+  return static_cast<size_t>(size);
+}
+
+size_t Kernel::workspaceSize(std::span<const DLTensor *const> tensors) const {
+  const Binding binding(kernelInfo, tensors);
+  return workspaceSize(binding.arguments());
+}
+
+FLASHC_CALLS_LOADED_CODE void Kernel::run(std::span<const DLTensor *const> tensors, void *workspace,
+                                          size_t workspaceBytes, int threads) const {
+  if (threads < 0)
+    fail("expected a number of threads, or 0 for one per processor, got ", threads);
+  const Binding binding(kernelInfo, tensors);
+  void *const *args = binding.arguments();
+  const size_t needed = workspaceSize(args);
+  if (workspaceBytes < needed || (needed && !workspace))
+    fail("expected a workspace of ", needed, " bytes, got ", workspace ? workspaceBytes : 0,
+         "; ask for the size that these tensors need");
+  if (needed && reinterpret_cast<uintptr_t>(workspace) % size_t(alignment) != 0)
+    fail("expected a workspace at a multiple of ", size_t(alignment), ", got ", workspace);
+  for (int64_t phase = 0; phase < kernelInfo.phases; ++phase)
+    parallelFor(gridFunction(args, phase), threads,
+                [&](int64_t point, int) FLASHC_CALLS_LOADED_CODE {
+                  void *scratch = threadScratch.reserve(kernelInfo.scratchBytes);
+                  runFunction(args, phase, point, scratch, workspace);
+                });
+}
+
+} // namespace flashc

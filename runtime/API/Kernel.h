@@ -1,0 +1,70 @@
+//===- Kernel.h - a compiled kernel, loaded and runnable -*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// Holds a kernel object in executable memory and runs it on tensors: checks
+// them, then has the thread pool call the object once per grid point.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FLASHC_RUNTIME_API_KERNEL_H
+#define FLASHC_RUNTIME_API_KERNEL_H
+
+#include "runtime/API/KernelInfo.h"
+#include "runtime/CPU/ObjectLoader.h"
+
+#include <dlpack/dlpack.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flashc {
+
+/// Immutable; any number of threads may use one at once.
+class Kernel {
+public:
+  /// Loads the kernel object `bytes` (copied). Throws Error when it is malformed, StatusError
+  /// (FLASHC_ERROR_UNSUPPORTED) when this host cannot run it.
+  explicit Kernel(std::span<const std::byte> bytes);
+
+  const KernelInfo &info() const { return kernelInfo; }
+
+  /// What `info` was read from.
+  const std::string &json() const { return infoText; }
+
+  /// The kernel object.
+  std::span<const std::byte> object() const { return bytes; }
+
+  /// The bytes of workspace that `run` needs for `tensors`; checks them as `run` does.
+  size_t workspaceSize(std::span<const DLTensor *const> tensors) const;
+
+  /// Runs on `tensors` (in argument order; see flashc.h for shapes and Binding.h for the checks)
+  /// and returns when done. `workspace`: workspaceSize(tensors) bytes or more, 64-byte aligned,
+  /// for this run alone; null where that is 0. `threads`: at most so many; 0: one per processor.
+  /// Each thread keeps a scratch buffer, as large as its largest kernel's, until it ends.
+  /// Throws Error before anything is written.
+  void run(std::span<const DLTensor *const> tensors, void *workspace, size_t workspaceBytes,
+           int threads = 0) const;
+
+private:
+  using GridFunction = int64_t(void *const *args, int64_t phase);
+  using WorkspaceFunction = int64_t(void *const *args);
+  using RunFunction = void(void *const *args, int64_t phase, int64_t point, void *scratch,
+                           void *workspace);
+
+  size_t workspaceSize(void *const *args) const;
+
+  std::vector<std::byte> bytes;
+  std::shared_ptr<const LoadedObject> loaded;
+  std::string infoText;
+  KernelInfo kernelInfo;
+  GridFunction *gridFunction = nullptr;
+  WorkspaceFunction *workspaceFunction = nullptr;
+  RunFunction *runFunction = nullptr;
+};
+
+} // namespace flashc
+
+#endif // FLASHC_RUNTIME_API_KERNEL_H

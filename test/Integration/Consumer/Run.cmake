@@ -1,0 +1,28 @@
+# Installs flashc from BUILD into a folder of its own under WORK, then builds and runs this program
+# against it, as somebody outside the project would.
+foreach(variable BUILD WORK CXX)
+  if(NOT DEFINED ${variable})
+    message(FATAL_ERROR "expected -D${variable}=...")
+  endif()
+endforeach()
+
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE status
+                  OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${ARGV} failed:\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/build
+  -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer)
+if(NOT output MATCHES "v\\[0\\] = (-?[0-9.]+), o\\[0\\] = (-?[0-9.]+)"
+   OR NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
+  message(FATAL_ERROR "expected the first output to be the first value, got: ${output}")
+endif()
+message(STATUS "${output}")

@@ -1,0 +1,15 @@
+# Fails unless the dynamic symbols that LIBRARY defines are there and all begin with flashc_.
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE output
+                RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${NM} failed on ${LIBRARY}")
+endif()
+string(REGEX MATCHALL "[^ \n]+\n" symbols "${output}")
+list(LENGTH symbols count)
+if(count EQUAL 0)
+  message(FATAL_ERROR "${LIBRARY} exports nothing")
+endif()
+list(FILTER symbols EXCLUDE REGEX "^flashc_")
+if(symbols)
+  message(FATAL_ERROR "expected symbols that begin with flashc_ alone, got ${symbols}")
+endif()
