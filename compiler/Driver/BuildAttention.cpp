@@ -137,8 +137,8 @@ void AttentionBuilder::buildScore(Region &region, ValueRange captures) {
     s = arith::MulFOp::create(b, loc, cap, math::TanhOp::create(b, loc, ratio));
   }
   if (desc.alibi) {
-    Value slope = flash::ReadOp::create(b, loc, b.getF32Type(), scope.capture(0),
-                                        scope.index(Variable::H));
+    Value slope =
+        flash::ReadOp::create(b, loc, b.getF32Type(), scope.capture(0), scope.index(Variable::H));
     Value distance = math::AbsIOp::create(
         b, loc,
         arith::SubIOp::create(b, loc, diagonal(scope, true), scope.coordinate(Variable::J)));
@@ -224,7 +224,8 @@ OwningOpRef<ModuleOp> AttentionBuilder::build(StringRef target) {
   buildMask(attention.getMask(), captures);
   func::ReturnOp::create(b, loc, attention->getResults());
   if (failed(verify(*module)))
-    fail("expected a description that makes a valid attention op, got one that does not (see above)");
+    fail("expected a description that makes a valid attention op, got one that does not (see "
+         "above)");
   return module;
 }
 
@@ -234,7 +235,8 @@ OwningOpRef<ModuleOp> flashc::buildAttention(MLIRContext &context, const Attenti
                                              StringRef target) {
   desc.validate();
   if (!lookupTarget({target.data(), target.size()}))
-    fail("target: expected one of ", listTargetNames(), ", got '", target.take_front(100).str(), "'");
+    fail("target: expected one of ", listTargetNames(), ", got '", target.take_front(100).str(),
+         "'");
   context.loadDialect<flash::FlashDialect, func::FuncDialect, arith::ArithDialect,
                       math::MathDialect>();
   return AttentionBuilder(context, desc).build(target);

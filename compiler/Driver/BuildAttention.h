@@ -2,8 +2,8 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// The compiler's front end: every feature of an AttentionDesc becomes an operand or part of a region of one
-// flash.attention, and from there on no pass knows features.
+// The compiler's front end: every feature of an AttentionDesc becomes an operand or part of a
+// region of one flash.attention, and from there on no pass knows features.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,12 +18,13 @@ namespace flashc {
 
 /// A module for `target` with one function, named `desc.name`, that holds one flash.attention.
 ///
-/// The arguments are q, k, v, then, as far as the description asks for them, sinks, cu_seqlens_q and
-/// cu_seqlens_k, seqused_k, and the captures: alibi, bias, the user's. The results are o, lse, row_max. All
-/// sizes but the head dims are dynamic. The attribute `flash.name` of arguments and results holds their
-/// names. Bool and u8 arrays are tensors of i8. The op has no schedule yet.
+/// The arguments are q, k, v, then, as far as the description asks for them, sinks, cu_seqlens_q
+/// and cu_seqlens_k, seqused_k, and the captures: alibi, bias, the user's. The results are o, lse,
+/// row_max. All sizes but the head dims are dynamic. The attribute `flash.name` of arguments and
+/// results holds their names. Bool and u8 arrays are tensors of i8. The op has no schedule yet.
 ///
-/// Loads the dialects that it needs. Throws Error where `desc.validate()` would, and for an unknown target.
+/// Loads the dialects that it needs. Throws Error where `desc.validate()` would, and for an unknown
+/// target.
 mlir::OwningOpRef<mlir::ModuleOp> buildAttention(mlir::MLIRContext &context,
                                                  const AttentionDesc &desc, llvm::StringRef target);
 

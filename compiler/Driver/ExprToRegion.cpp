@@ -36,8 +36,9 @@ mlir::Type flashc::storageType(MLIRContext *context, DType type) {
 }
 
 RegionScope::RegionScope(Block &block, ExprKind kind)
-    : builder(OpBuilder::atBlockEnd(&block)), loc(UnknownLoc::get(block.getArgument(0).getContext())),
-      block(block), firstCoordinate(kind == ExprKind::Score ? 1 : 0) {
+    : builder(OpBuilder::atBlockEnd(&block)),
+      loc(UnknownLoc::get(block.getArgument(0).getContext())), block(block),
+      firstCoordinate(kind == ExprKind::Score ? 1 : 0) {
   static_assert(flash::kScoreArguments == flash::kMaskArguments + 1);
 }
 
@@ -84,8 +85,8 @@ Value RegionScope::emitRead(const Node &node) {
     if (operand->op == Op::Variable)
       indices.push_back(index(operand->variable));
     else
-      indices.push_back(arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                                   emitNode(*operand)));
+      indices.push_back(
+          arith::IndexCastOp::create(builder, loc, builder.getIndexType(), emitNode(*operand)));
   }
   mlir::Type type = node.type == flashc::Type::Float ? mlir::Type(builder.getF32Type())
                                                      : mlir::Type(builder.getI64Type());

@@ -2,9 +2,9 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// Translates a checked score or mask expression, node by node, to ops of the closed list of flash regions.
-// Integers are i64; what the arithmetic means where C leaves it undefined is the regions' matter (see the
-// flash dialect's description), so every operation becomes the plain op.
+// Translates a checked score or mask expression, node by node, to ops of the closed list of flash
+// regions. Integers are i64; what the arithmetic means where C leaves it undefined is the regions'
+// matter (see the flash dialect's description), so every operation becomes the plain op.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,8 @@ public:
 
   /// Emits `expr` and returns its value: f32 for a score, i1 for a mask.
   ///
-  /// \param firstCapture  number of the region's capture that is the expression's first; the others follow.
+  /// \param firstCapture  number of the region's capture that is the expression's first; the others
+  /// follow.
   /// \param score         what `s` is, in a score.
   mlir::Value emit(const TypedExpr &expr, unsigned firstCapture = 0, mlir::Value score = {});
 

@@ -105,50 +105,146 @@ Value Evaluator::compute(Operation *op, bool isRow) {
   return c.b.create(state)->getResult(0);
 }
 
+namespace {
+
+/// The tile.coords of dimension 1 behind index casts, or null.
+tile::CoordsOp columnCoords(Value index) {
+  while (auto cast = index.getDefiningOp<arith::IndexCastOp>())
+    index = cast.getIn();
+  auto coords = index.getDefiningOp<tile::CoordsOp>();
+  return coords && coords.getDim() == 1 ? coords : tile::CoordsOp();
+}
+
+/// Whether an index is the same for all columns of a row.
+bool isColumnInvariant(Context &c, Value index) {
+  if (!tile::isTile(index.getType()) || !isMatrix(index))
+    return true;
+  Operation *op = index.getDefiningOp();
+  if (!op || c.buffers.contains(index) || !isElementwise(op) || isa<tile::GatherOp>(op))
+    return false;
+  if (auto coords = dyn_cast<tile::CoordsOp>(op))
+    return coords.getDim() == 0;
+  return llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isColumnInvariant(c, operand); });
+}
+
+} // namespace
+
+/// The element at `offset` of `flat` as its carrier, or 0 where not `inside`.
+static Value loadGuarded(Context &c, Value flat, Value offset, Value inside) {
+  Type element = cast<MemRefType>(flat.getType()).getElementType();
+  Type carrier = carrierOf(element);
+  auto branch = scf::IfOp::create(
+      c.b, c.loc, inside,
+      [&](OpBuilder &b, Location loc) {
+        Value value = memref::LoadOp::create(b, loc, flat, offset);
+        if (carrier != element)
+          value = arith::ExtFOp::create(b, loc, carrier, value);
+        scf::YieldOp::create(b, loc, value);
+      },
+      [&](OpBuilder &b, Location loc) {
+        Value none = arith::ConstantOp::create(b, loc, cast<TypedAttr>(b.getZeroAttr(carrier)));
+        scf::YieldOp::create(b, loc, none);
+      });
+  return branch.getResult(0);
+}
+
 Value Evaluator::gather(tile::GatherOp op, bool isRow) {
   Value source = c.scalars.lookup(op.getSource());
-  auto type = cast<MemRefType>(source.getType());
-  Type element = type.getElementType();
-  Index x(c.b, c.loc);
   auto metadata = memref::ExtractStridedMetadataOp::create(c.b, c.loc, source);
-  Value zero = splat(x.constant(0), isRow), inside, offset = zero;
-  // Scalar or vector alike: the place is the sum of index times stride, wherever all indices are inside.
-  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    Value index = op.getIndices()[dim];
-    Value at = tile::isTile(index.getType()) ? operand(index, isRow)
-                                             : splat(c.scalars.lookup(index), isRow);
-    Value size = splat(metadata.getSizes()[dim], isRow);
-    Value ok = x.both(x.le(zero, at), x.lt(at, size));
-    inside = inside ? x.both(inside, ok) : ok;
-    offset = x.add(offset, x.mul(at, splat(metadata.getStrides()[dim], isRow)));
-  }
-  auto flatType = MemRefType::get({ShapedType::kDynamic}, element,
+  Index x(c.b, c.loc);
+  auto flatType = MemRefType::get({ShapedType::kDynamic},
+                                  cast<MemRefType>(source.getType()).getElementType(),
                                   StridedLayoutAttr::get(c.b.getContext(), ShapedType::kDynamic,
                                                          {1}));
   Value flat = memref::ReinterpretCastOp::create(
       c.b, c.loc, flatType, metadata.getBaseBuffer(), OpFoldResult(metadata.getOffset()),
       ArrayRef<OpFoldResult>{OpFoldResult(x.constant(INT64_MAX))},
       ArrayRef<OpFoldResult>{OpFoldResult(c.b.getIndexAttr(1))});
-  Value result;
-  TypedAttr zeroElement = cast<TypedAttr>(c.b.getZeroAttr(element));
-  if (isRow || width == 1) {
-    auto branch = scf::IfOp::create(
-        c.b, c.loc, inside,
-        [&](OpBuilder &b, Location loc) {
-          scf::YieldOp::create(b, loc, memref::LoadOp::create(b, loc, flat, offset).getResult());
-        },
-        [&](OpBuilder &b, Location loc) {
-          scf::YieldOp::create(b, loc,
-                               arith::ConstantOp::create(b, loc, zeroElement).getResult());
-        });
-    result = branch.getResult(0);
-  } else {
-    auto vectorType = VectorType::get({width}, element);
-    Value none = arith::ConstantOp::create(c.b, c.loc, DenseElementsAttr::get(vectorType, Attribute(zeroElement)));
-    result = vector::GatherOp::create(c.b, c.loc, vectorType, flat, ValueRange{x.constant(0)},
-                                      offset, inside, none);
+  Gather g{op, flat, metadata.getSizes(), metadata.getStrides()};
+  if (isRow || width == 1)
+    return gatherScalar(g, isRow);
+
+  // Keys that lie side by side, of one row: a plain load, as long as all of them are inside.
+  int64_t columnDim = -1;
+  bool isAdjacent = true;
+  for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
+    if (tile::isTile(index.getType()) && columnCoords(index) && columnDim < 0)
+      columnDim = dim;
+    else
+      isAdjacent &= isColumnInvariant(c, index);
   }
+  if (columnDim < 0 || !isAdjacent)
+    return gatherVector(g);
+  Evaluator scalar(c, row, column, 1, rows);
+  auto [first, inside] = scalar.locate(g, false);
+  Value last = x.add(scalar.indexOf(op.getIndices()[columnDim], false), width - 1);
+  inside = x.both(inside, x.lt(last, g.sizes[columnDim]));
+  inside = x.both(inside, x.equal(g.strides[columnDim], x.constant(1)));
+  Type element = flatType.getElementType();
+  Type resultType = typeOf(element, false);
+  auto branch = scf::IfOp::create(c.b, c.loc, resultType, inside, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(branch.thenBlock());
+  Value value = vector::LoadOp::create(c.b, c.loc, VectorType::get({width}, element), flat, first);
   if (carrierOf(element) != element)
-    result = arith::ExtFOp::create(c.b, c.loc, typeOf(element, isRow), result);
-  return result;
+    value = arith::ExtFOp::create(c.b, c.loc, resultType, value);
+  scf::YieldOp::create(c.b, c.loc, value);
+  c.b.setInsertionPointToStart(branch.elseBlock());
+  // What is evaluated here stays here.
+  Evaluator fallback(c, row, column, width, rows);
+  scf::YieldOp::create(c.b, c.loc, fallback.gatherVector(g));
+  return branch.getResult(0);
+}
+
+Value Evaluator::indexOf(Value index, bool isRow) {
+  return tile::isTile(index.getType()) ? operand(index, isRow)
+                                       : splat(c.scalars.lookup(index), isRow);
+}
+
+/// Where the elements lie in `flat`, and which of them are inside of the array.
+std::pair<Value, Value> Evaluator::locate(const Gather &g, bool isRow) {
+  Index x(c.b, c.loc);
+  Value zero = splat(x.constant(0), isRow), inside, offset = zero;
+  for (auto [dim, index] : llvm::enumerate(g.op.getIndices())) {
+    Value at = indexOf(index, isRow);
+    Value ok = x.both(x.le(zero, at), x.lt(at, splat(g.sizes[dim], isRow)));
+    inside = inside ? x.both(inside, ok) : ok;
+    offset = x.add(offset, x.mul(at, splat(g.strides[dim], isRow)));
+  }
+  return {offset, inside};
+}
+
+Value Evaluator::gatherScalar(const Gather &g, bool isRow) {
+  auto [offset, inside] = locate(g, isRow);
+  return loadGuarded(c, g.flat, offset, inside);
+}
+
+Value Evaluator::gatherVector(const Gather &g) {
+  Type element = cast<MemRefType>(g.flat.getType()).getElementType();
+  Index x(c.b, c.loc);
+  auto [offset, inside] = locate(g, false);
+  if (element.getIntOrFloatBitWidth() >= 32) {
+    auto type = VectorType::get({width}, element);
+    Value none = arith::ConstantOp::create(
+        c.b, c.loc, DenseElementsAttr::get(type, cast<Attribute>(c.b.getZeroAttr(element))));
+    return vector::GatherOp::create(c.b, c.loc, type, g.flat, ValueRange{x.constant(0)}, offset,
+                                    inside, none);
+  }
+  // No machine gathers narrow elements: lane by lane.
+  auto type = VectorType::get({width}, carrierOf(element));
+  Value none = arith::ConstantOp::create(
+      c.b, c.loc,
+      DenseElementsAttr::get(type, cast<Attribute>(c.b.getZeroAttr(type.getElementType()))));
+  auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(width), x.constant(1),
+                                 ValueRange{none});
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(loop.getBody());
+  OpFoldResult lane = loop.getInductionVar();
+  Value at = vector::ExtractOp::create(c.b, c.loc, offset, lane);
+  Value ok = vector::ExtractOp::create(c.b, c.loc, inside, lane);
+  Value value = loadGuarded(c, g.flat, at, ok);
+  Value next = vector::InsertOp::create(c.b, c.loc, value, loop.getRegionIterArgs()[0], lane);
+  scf::YieldOp::create(c.b, c.loc, next);
+  return loop.getResult(0);
 }

@@ -29,9 +29,20 @@ public:
   mlir::Value vector(mlir::Value tile);
 
 private:
+  /// A tile.gather, with its array as flat memory.
+  struct Gather {
+    tile::GatherOp op;
+    mlir::Value flat;
+    mlir::ValueRange sizes, strides;
+  };
+
   mlir::Value load(const Buffer &buffer);
   mlir::Value compute(mlir::Operation *op, bool isRow);
   mlir::Value gather(tile::GatherOp op, bool isRow);
+  mlir::Value gatherScalar(const Gather &gather, bool isRow);
+  mlir::Value gatherVector(const Gather &gather);
+  std::pair<mlir::Value, mlir::Value> locate(const Gather &gather, bool isRow);
+  mlir::Value indexOf(mlir::Value index, bool isRow);
   mlir::Value operand(mlir::Value value, bool isRow);
   mlir::Value splat(mlir::Value scalar, bool isRow);
   mlir::Type typeOf(mlir::Type element, bool isRow);

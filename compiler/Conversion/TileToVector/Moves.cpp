@@ -178,19 +178,20 @@ void flashc::emitStoreVector(Context &c, const Place &place, Value row, Value co
                              Value validColumns, Value value) {
   Index x(c.b, c.loc);
   Type element = cast<MemRefType>(place.flat.getType()).getElementType();
-  value = narrow(c, value, element);
   Value whole = x.both(place.columnsAreAdjacent, x.le(x.add(column, c.lanes), validColumns));
   auto branch = scf::IfOp::create(c.b, c.loc, whole, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(c.b);
   c.b.setInsertionPointToStart(branch.thenBlock());
-  vector::StoreOp::create(c.b, c.loc, value, place.flat, place.at(c, row, column));
+  vector::StoreOp::create(c.b, c.loc, narrow(c, value, element), place.flat,
+                          place.at(c, row, column));
   c.b.setInsertionPointToStart(branch.elseBlock());
   Index y(c.b, c.loc);
   Value count = y.min(y.sub(validColumns, column), c.lanes);
   forLoop(c, y.constant(0), count, 1, [&](Value lane) {
+    // Rounded after the extraction: extracting a bf16 is a call into a support library.
     Value scalar = vector::ExtractOp::create(c.b, c.loc, value, OpFoldResult(lane));
     Value at = place.at(c, row, Index(c.b, c.loc).add(column, lane));
-    memref::StoreOp::create(c.b, c.loc, scalar, place.flat, at);
+    memref::StoreOp::create(c.b, c.loc, narrow(c, scalar, element), place.flat, at);
   });
 }
 

@@ -2,8 +2,8 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// A thin layer over OpBuilder for the key-range solver: every operation folds where its operands are
-// constants, and equal constants are one value, so that values can be compared.
+// A thin layer over OpBuilder for the key-range solver: every operation folds where its operands
+// are constants, and equal constants are one value, so that values can be compared.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,14 +62,23 @@ public:
   template <typename Op> Value emit(Value a, Value b) {
     return unique(builder.createOrFold<Op>(loc, a, b));
   }
-  Value add(Value a, Value b) { return emit<mlir::arith::AddIOp>(a, b); }
+  Value add(Value a, Value b) {
+    if (Value x = negated(b))
+      return sub(a, x);
+    if (Value x = negated(a))
+      return sub(b, x);
+    return emit<mlir::arith::AddIOp>(a, b);
+  }
   Value sub(Value a, Value b) { return emit<mlir::arith::SubIOp>(a, b); }
   Value mul(Value a, Value b) { return emit<mlir::arith::MulIOp>(a, b); }
   Value min(Value a, Value b) { return emit<mlir::arith::MinSIOp>(a, b); }
   Value max(Value a, Value b) { return emit<mlir::arith::MaxSIOp>(a, b); }
   Value add(Value a, int64_t b) { return add(a, constant(b)); }
-  Value mul(Value a, int64_t b) { return mul(a, constant(b)); }
-  Value negate(Value a) { return sub(constant(0), a); }
+  Value mul(Value a, int64_t b) { return b == -1 ? negate(a) : mul(a, constant(b)); }
+  Value negate(Value a) {
+    Value x = negated(a);
+    return x ? x : sub(constant(0), a);
+  }
 
   /// a clamped to [low, high].
   Value clamp(Value a, Value low, Value high) { return min(max(a, low), high); }
@@ -78,15 +87,14 @@ public:
     return unique(builder.createOrFold<mlir::arith::CmpIOp>(loc, predicate, a, b));
   }
   Value select(Value condition, Value a, Value b) {
-    return a == b ? a
-                  : unique(builder.createOrFold<mlir::arith::SelectOp>(loc, condition, a, b));
+    return a == b ? a : unique(builder.createOrFold<mlir::arith::SelectOp>(loc, condition, a, b));
   }
   Value both(Value a, Value b) { return emit<mlir::arith::AndIOp>(a, b); }
   Value either(Value a, Value b) { return emit<mlir::arith::OrIOp>(a, b); }
   Value invert(Value a) { return emit<mlir::arith::XOrIOp>(a, boolean(true)); }
 
-  /// a / d rounded toward zero, down and up; d > 0. Where d is no power of two, and for divideUp, a is at
-  /// least d away from overflow.
+  /// a / d rounded toward zero, down and up; d > 0. Where d is no power of two, and for divideUp, a
+  /// is at least d away from overflow.
   Value divide(Value a, int64_t d) {
     return d == 1 ? a : emit<mlir::arith::DivSIOp>(a, constant(d));
   }
@@ -109,6 +117,12 @@ public:
   mlir::Location loc;
 
 private:
+  /// x where `value` is 0 - x.
+  static Value negated(Value value) {
+    auto difference = value.getDefiningOp<mlir::arith::SubIOp>();
+    return difference && constantOf(difference.getLhs()) == 0 ? difference.getRhs() : Value();
+  }
+
   std::map<std::pair<int64_t, bool>, Value> constants;
 };
 

@@ -6,10 +6,11 @@
 //
 //   cj*j + ci*i + rest + s*((nj*j + ni*i + nrest) / d)
 //
-// with constant coefficients; a rest is an interval of emitted values over the queries of the box, of one
-// value where it does not depend on the query ("uniform"). Minima, maxima and selects stay symbolic, and
-// comparisons are later pushed through them. All is exact i64 arithmetic: a static bound on every
-// magnitude shows that nothing wraps, except among uniform values, which wrap as the mask itself does.
+// with constant coefficients; a rest is an interval of emitted values over the queries of the box,
+// of one value where it does not depend on the query ("uniform"). Minima, maxima and selects stay
+// symbolic, and comparisons are later pushed through them. All is exact i64 arithmetic: a static
+// bound on every magnitude shows that nothing wraps, except among uniform values, which wrap as the
+// mask itself does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,9 +31,9 @@ unsigned flipped(unsigned trend);
 /// j*key + i*query + rest, rest in [lo, hi]; uniform where key = query = 0 and trend = kConstant.
 struct Linear {
   int64_t key = 0, query = 0;
-  mlir::Value lo, hi;        ///< the same value where trend is kConstant
+  mlir::Value lo, hi;         ///< the same value where trend is kConstant
   unsigned trend = kConstant; ///< of rest
-  uint64_t magnitude = 0;    ///< |rest| is at most this
+  uint64_t magnitude = 0;     ///< |rest| is at most this
 
   bool isUniform() const { return key == 0 && query == 0 && trend == kConstant; }
   /// Bound of the whole sum's absolute value, saturating.
@@ -97,8 +98,8 @@ public:
 
   /// The form's value if it is a constant.
   static std::optional<int64_t> constantOf(const IntForm &form);
-  /// A leaf that may take part in arithmetic with queries and keys: a huge uniform value is clamped, and
-  /// all results hold only where `guard` does.
+  /// A leaf that may take part in arithmetic with queries and keys: a huge uniform value is
+  /// clamped, and all results hold only where `guard` does.
   IntPtr bounded(const IntPtr &form);
   /// The interval of a sum without key over the queries of the box: key = query = 0 in the result.
   Linear overQueries(const Linear &linear);

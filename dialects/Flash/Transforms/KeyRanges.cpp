@@ -2,9 +2,9 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// Abstract interpretation of a mask region, on demand from what it yields: integers become IntForms,
-// truth values KeySets. Negation is pushed down to the comparisons, comparisons through min, max and
-// select, so that what reaches KeySets::lessThan are leaves.
+// Abstract interpretation of a mask region, on demand from what it yields: integers become
+// IntForms, truth values KeySets. Negation is pushed down to the comparisons, comparisons through
+// min, max and select, so that what reaches KeySets::lessThan are leaves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ using Predicate = arith::CmpIPredicate;
 namespace {
 
 /// Limits that keep hostile masks from exhausting stack or code size.
-constexpr unsigned kMaxDepth = 2000;
+constexpr unsigned kMaxDepth = 500;
 constexpr unsigned kMaxSteps = 2000;
 
 enum MaskArgument : unsigned { kB, kH, kI, kJ, kSq, kSk };
@@ -254,8 +254,7 @@ IntPtr MaskAnalysis::shift(Operation *op, const IntPtr &a, const IntPtr &amount)
   }
   if (*count > 59)
     return forms.unknown("shifts by 60 or more");
-  return isLeft ? forms.scale(a, int64_t(1) << *count)
-                : forms.divideDown(a, int64_t(1) << *count);
+  return isLeft ? forms.scale(a, int64_t(1) << *count) : forms.divideDown(a, int64_t(1) << *count);
 }
 
 IntPtr MaskAnalysis::chosen(Value condition, const IntPtr &a, const IntPtr &b) {
@@ -299,13 +298,11 @@ IntPtr MaskAnalysis::computeInteger(Value value) {
       .Case<arith::RemSIOp>([&](auto) { return forms.remainder(operand(0), operand(1)); })
       .Case<arith::MinSIOp>([&](auto) { return forms.minimum(operand(0), operand(1)); })
       .Case<arith::MaxSIOp>([&](auto) { return forms.maximum(operand(0), operand(1)); })
-      .Case<math::AbsIOp>([&](auto) {
-        return forms.maximum(operand(0), forms.scale(operand(0), -1));
-      })
+      .Case<math::AbsIOp>(
+          [&](auto) { return forms.maximum(operand(0), forms.scale(operand(0), -1)); })
       .Case<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
           [&](auto) { return bitwise(op, operand(0), operand(1)); })
-      .Case<arith::ShLIOp, arith::ShRSIOp>(
-          [&](auto) { return shift(op, operand(0), operand(1)); })
+      .Case<arith::ShLIOp, arith::ShRSIOp>([&](auto) { return shift(op, operand(0), operand(1)); })
       .Case<arith::SelectOp>([&](arith::SelectOp select) {
         return chosen(select.getCondition(), operand(1), operand(2));
       })
@@ -354,8 +351,8 @@ KeySet MaskAnalysis::computeKeys(Value value, bool wanted) {
         return isa<arith::AndIOp>(op) == wanted ? sets.both(a, b) : sets.either(a, b);
       })
       .Case<arith::XOrIOp>([&](auto xorOp) {
-        for (auto [a, b] : {std::pair(xorOp.getLhs(), xorOp.getRhs()),
-                            std::pair(xorOp.getRhs(), xorOp.getLhs())})
+        for (auto [a, b] :
+             {std::pair(xorOp.getLhs(), xorOp.getRhs()), std::pair(xorOp.getRhs(), xorOp.getLhs())})
           if (std::optional<int64_t> known = IndexEmitter::constantOf(b))
             return keysWhere(a, (*known != 0) != wanted);
         return equal(xorOp.getLhs(), xorOp.getRhs(), !wanted);

@@ -2,9 +2,9 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// The heart of mask classification. For a box of queries, a mask region splits the keys into those that
-// no query keeps (never visited), those that every query keeps (never masked), and the rest. Both
-// borders are computed by straight-line scalar code, emitted once per tile of queries.
+// The heart of mask classification. For a box of queries, a mask region splits the keys into those
+// that no query keeps (never visited), those that every query keeps (never masked), and the rest.
+// Both borders are computed by straight-line scalar code, emitted once per tile of queries.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@
 
 namespace flashc::flash {
 
-/// The queries [i0, iEnd) of sequence b and query head h, with the sequence's lengths; all `index`. The
-/// box holds at least one query.
+/// The queries [i0, iEnd) of sequence b and query head h, with the sequence's lengths; all `index`.
+/// The box holds at least one query.
 struct QueryBox {
   mlir::Value b, h, i0, iEnd, sq, sk;
 };
@@ -31,20 +31,22 @@ struct KeyRanges {
   mlir::Value maybeBegin, maybeEnd;
   /// Every query of the box keeps every key in [fullBegin, fullEnd).
   mlir::Value fullBegin, fullEnd;
-  /// Whether the ranges are tight: the first is the hull of the keys that some query keeps, the second
-  /// all keys that every query keeps. This is said of the mask as such: conditions that contradict each
-  /// other for a query may widen the first, and captured 64-bit integers beyond 2^40 in a sum or product
-  /// with i or j give up on both.
+  /// Whether the ranges are tight: the first is the hull of the keys that some query keeps, the
+  /// second all keys that every query keeps. This is said of the mask as such: conditions that
+  /// contradict each other for a query may widen the first, and integers beyond 2^40 (captured,
+  /// say) in a sum or product with i or j give up on both.
   bool exact = true;
   /// Where not exact, the reason in the user's terms, such as "reads capture 'doc' at a key index".
   std::string why;
 };
 
-/// Emits the ranges of `mask` at the builder's insertion point: `arith` on `index`, and `flash.read`
-/// where the mask reads captures at indices that depend on b, h, sq and sk only. Sound for every mask
-/// region, an empty one (keeps all) included. Where all inputs are constants, so are the results.
+/// Emits the ranges of `mask` at the builder's insertion point: `arith` on `index`, and
+/// `flash.read` where the mask reads captures at indices that depend on b, h, sq and sk only. Sound
+/// for every mask region, an empty one (keeps all) included. Where all inputs are constants, so are
+/// the results.
 ///
-/// \param captures  what the region's capture arguments stand for, tensors or memrefs. May be empty:
+/// \param captures  what the region's capture arguments stand for, tensors or memrefs. May be
+/// empty:
 ///                  then nothing is known of what the mask reads.
 KeyRanges emitKeyRanges(mlir::OpBuilder &builder, mlir::Location loc, mlir::Region &mask,
                         const QueryBox &box, mlir::ValueRange captures);
@@ -57,8 +59,9 @@ struct TileCounts {
   std::string why; ///< as in KeyRanges
 };
 
-/// Counts the tiles of `batch` x `heads` problems of sq queries by sk keys, in tiles of br by bc. The last
-/// tile of keys is full if its keys below sk are kept. Fails where a size is negative or a tile empty.
+/// Counts the tiles of `batch` x `heads` problems of sq queries by sk keys, in tiles of br by bc. A
+/// tile that the last key cuts is masked, hence partial. Fails where a size is negative or a tile
+/// empty.
 mlir::FailureOr<TileCounts> countTiles(mlir::Region &mask, int64_t batch, int64_t heads, int64_t sq,
                                        int64_t sk, int64_t br, int64_t bc);
 

@@ -2,10 +2,10 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// Why combinations are tight: where all conditions grow with the query, the last query of the box decides
-// what may be kept and the first what all keep, whatever the combination; likewise where they shrink.
-// Where the ends of an interval move the same way (a window), the intervals of successive queries overlap
-// or touch, so that the outermost ends bound the union.
+// Why combinations are tight: where all conditions grow with the query, the last query of the box
+// decides what may be kept and the first what all keep, whatever the combination; likewise where
+// they shrink. Where the ends of an interval move the same way (a window), the intervals of
+// successive queries overlap or touch, so that the outermost ends bound the union.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,45 +57,51 @@ KeySet KeySets::unknown(std::string why) {
   return set;
 }
 
+Value KeySets::smaller(Value a, Value b) {
+  if (a == zero || b == sk)
+    return a;
+  return b == zero || a == sk ? b : emitter.min(a, b);
+}
+
+Value KeySets::larger(Value a, Value b) {
+  if (a == sk || b == zero)
+    return a;
+  return b == sk || a == zero ? b : emitter.max(a, b);
+}
+
 Interval KeySets::intersect(const Interval &a, const Interval &b) {
-  auto largest = [&](Value x, Value y) {
-    return x == zero ? y : y == zero ? x : emitter.max(x, y);
-  };
-  auto smallest = [&](Value x, Value y) { return x == sk ? y : y == sk ? x : emitter.min(x, y); };
-  return {largest(a.begin, b.begin), smallest(a.end, b.end)};
+  return {larger(a.begin, b.begin), smaller(a.end, b.end)};
 }
 
 Interval KeySets::hull(const Interval &a, const Interval &b) {
   if (a.begin == zero && b.begin == zero)
-    return {zero, emitter.max(a.end, b.end)};
+    return {zero, larger(a.end, b.end)};
   if (a.end == sk && b.end == sk)
-    return {emitter.min(a.begin, b.begin), sk};
+    return {smaller(a.begin, b.begin), sk};
   // An empty interval becomes [sk, 0), the neutral one.
   auto normalized = [&](const Interval &x) -> Interval {
     Value isEmpty = emitter.compare(Predicate::sge, x.begin, x.end);
     return {emitter.select(isEmpty, sk, x.begin), emitter.select(isEmpty, zero, x.end)};
   };
   Interval x = normalized(a), y = normalized(b);
-  return {emitter.min(x.begin, y.begin), emitter.max(x.end, y.end)};
+  return {smaller(x.begin, y.begin), larger(x.end, y.end)};
 }
 
 Interval KeySets::unite(const Interval &a, const Interval &b) {
   if ((a.begin == zero && b.begin == zero) || (a.end == sk && b.end == sk))
     return hull(a, b);
   // Intervals that touch. An empty one may seem to touch, so emptiness is looked at first.
-  auto isEmpty = [&](const Interval &x) {
-    return emitter.compare(Predicate::sge, x.begin, x.end);
-  };
+  auto isEmpty = [&](const Interval &x) { return emitter.compare(Predicate::sge, x.begin, x.end); };
   Value touches = emitter.both(emitter.compare(Predicate::sle, a.begin, b.end),
                                emitter.compare(Predicate::sle, b.begin, a.end));
   touches = emitter.both(touches, emitter.invert(emitter.either(isEmpty(a), isEmpty(b))));
-  Value isLonger = emitter.compare(Predicate::sge, emitter.sub(a.end, a.begin),
-                                   emitter.sub(b.end, b.begin));
+  Value isLonger =
+      emitter.compare(Predicate::sge, emitter.sub(a.end, a.begin), emitter.sub(b.end, b.begin));
   auto pick = [&](Value united, Value x, Value y) {
     return emitter.select(touches, united, emitter.select(isLonger, x, y));
   };
-  return {pick(emitter.min(a.begin, b.begin), a.begin, b.begin),
-          pick(emitter.max(a.end, b.end), a.end, b.end)};
+  return {pick(smaller(a.begin, b.begin), a.begin, b.begin),
+          pick(larger(a.end, b.end), a.end, b.end)};
 }
 
 /// `a` where the condition holds, else nothing; stays a prefix or a suffix.
@@ -174,8 +180,8 @@ KeySet KeySets::lessThan(const IntPtr &a, const IntPtr &b, bool strict) {
   if (!b->isLeaf())
     return unknown(b->why);
   if (a->isUniform() && b->isUniform())
-    return uniform(emitter.compare(strict ? Predicate::slt : Predicate::sle, a->linear.lo,
-                                   b->linear.lo));
+    return uniform(
+        emitter.compare(strict ? Predicate::slt : Predicate::sle, a->linear.lo, b->linear.lo));
   // A huge uniform value compares like one just beyond the other side's bound.
   auto tamed = [&](const IntPtr &x, const IntPtr &other) -> IntPtr {
     if (!x->isUniform() || x->linear.magnitude < kIntLimit)
@@ -214,8 +220,8 @@ KeySet KeySets::notPositive(const Linear &sum) {
     return {low, rest.trend == kConstant ? low : of(rest.hi)};
   };
   if (sum.key == 0) {
-    auto [maybe, full] = bounds(
-        [&](Value value) { return emitter.select(isNotPositive(value), sk, zero); });
+    auto [maybe, full] =
+        bounds([&](Value value) { return emitter.select(isNotPositive(value), sk, zero); });
     set.maybe = {zero, maybe};
     set.full = {zero, full};
     set.moves = inclusion;
@@ -224,9 +230,8 @@ KeySet KeySets::notPositive(const Linear &sum) {
   }
   bool isPrefix = sum.key > 0;
   auto [maybe, full] = bounds([&](Value value) {
-    Value border = isPrefix
-                       ? emitter.add(emitter.divideDown(emitter.negate(value), sum.key), 1)
-                       : emitter.divideUp(value, -sum.key);
+    Value border = isPrefix ? emitter.add(emitter.divideDown(emitter.negate(value), sum.key), 1)
+                            : emitter.divideUp(value, -sum.key);
     return emitter.clamp(border, zero, sk);
   });
   set.maybe = isPrefix ? Interval{zero, maybe} : Interval{maybe, sk};
@@ -236,8 +241,8 @@ KeySet KeySets::notPositive(const Linear &sum) {
   return set;
 }
 
-/// The keys with linear + scale * (quotient / divisor) <= 0: the quotient is at most (scale > 0) or at
-/// least some y, which bounds its dividend.
+/// The keys with linear + scale * (quotient / divisor) <= 0: the quotient is at most (scale > 0) or
+/// at least some y, which bounds its dividend.
 KeySet KeySets::notPositive(const IntForm &leaf) {
   if (leaf.scale == 0)
     return notPositive(leaf.linear);
@@ -250,8 +255,8 @@ KeySet KeySets::notPositive(const IntForm &leaf) {
   int64_t reachable = leaf.quotient.bound() / d + 2;
   bool mayOverflow = llvm::SaturatingMultiply<uint64_t>(rest.magnitude / slope + 2, d) >= kIntLimit;
   auto dividend = [&](Value value) {
-    Value y = isUpper ? emitter.divideDown(emitter.negate(value), slope)
-                      : emitter.divideUp(value, slope);
+    Value y =
+        isUpper ? emitter.divideDown(emitter.negate(value), slope) : emitter.divideUp(value, slope);
     if (mayOverflow)
       y = emitter.clamp(y, emitter.constant(-reachable), emitter.constant(reachable));
     Value exactly = emitter.mul(y, d);

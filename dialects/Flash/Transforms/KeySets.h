@@ -2,9 +2,9 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// The key-range solver's abstract truth values: for one condition over a box of queries, the interval of
-// keys that some query may keep and an interval of keys that every query keeps, with conjunction,
-// disjunction and the solution of linear inequalities.
+// The key-range solver's abstract truth values: for one condition over a box of queries, the
+// interval of keys that some query may keep and an interval of keys that every query keeps, with
+// conjunction, disjunction and the solution of linear inequalities.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@ struct Interval {
   mlir::Value begin, end;
 };
 
-/// How a condition moves with the query: the keys that it keeps grow or shrink as sets, or both ends of
-/// their interval move up or down. Conditions that share a move combine without loss.
+/// How a condition moves with the query: the keys that it keeps grow or shrink as sets, or both
+/// ends of their interval move up or down. Conditions that share a move combine without loss.
 enum Move : unsigned { kGrows = 1, kShrinks = 2, kMovesUp = 4, kMovesDown = 8, kStands = 15 };
 
 struct KeySet {
@@ -52,6 +52,9 @@ public:
 private:
   KeySet notPositive(const Linear &sum);
   KeySet notPositive(const IntForm &leaf);
+  /// Extrema of values in [0, sk].
+  mlir::Value smaller(mlir::Value a, mlir::Value b);
+  mlir::Value larger(mlir::Value a, mlir::Value b);
   Interval intersect(const Interval &a, const Interval &b);
   Interval hull(const Interval &a, const Interval &b);
   /// The union if it is an interval, else the longer one.

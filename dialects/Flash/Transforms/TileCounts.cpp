@@ -3,8 +3,9 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 // Emits the key ranges once and evaluates the emitted code for every tile of queries, by a small
-// interpreter, so that what is counted is what kernels do. The same code, asked for one query at a time,
-// gives the exact borders of that query's keys; from these follows whether a tile's ranges are tight.
+// interpreter, so that what is counted is what kernels do. The same code, asked for one query at a
+// time, gives the exact borders of that query's keys; from these follows whether a tile's ranges
+// are tight.
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,7 +94,8 @@ void Program::compile(Operation &op) {
   llvm::APInt constant;
   if (matchPattern(&op, m_ConstantInt(&constant))) {
     // Truth values are 0 and 1.
-    values[result] = constant.getBitWidth() == 1 ? constant.getZExtValue() : constant.getSExtValue();
+    values[result] =
+        constant.getBitWidth() == 1 ? constant.getZExtValue() : constant.getSExtValue();
     return;
   }
   Instruction instruction{codeOf(op), {}, result, {}};
@@ -146,8 +148,8 @@ Program::Borders Program::run(int64_t b, int64_t h, int64_t i0, int64_t iEnd) {
   return {values[outputs[0]], values[outputs[1]], values[outputs[2]], values[outputs[3]]};
 }
 
-/// Whether the borders of the queries [i0, iEnd) are tight: every single query keeps an interval, these
-/// touch one another, and their union and intersection are the borders.
+/// Whether the borders of the queries [i0, iEnd) are tight: every single query keeps an interval,
+/// these touch one another, and their union and intersection are the borders.
 bool isTight(Program &program, int64_t b, int64_t h, int64_t i0, int64_t iEnd,
              const Program::Borders &box, int64_t sk) {
   int64_t begin = sk, end = 0, fullBegin = 0, fullEnd = sk;
@@ -185,8 +187,11 @@ FailureOr<TileCounts> flashc::flash::countTiles(Region &mask, int64_t batch, int
   for (unsigned n = 0; n < 4; ++n)
     block.addArgument(builder.getIndexType(), loc);
   builder.setInsertionPointToStart(&block);
-  QueryBox box{block.getArgument(0), block.getArgument(1), block.getArgument(2),
-               block.getArgument(3), arith::ConstantIndexOp::create(builder, loc, sq),
+  QueryBox box{block.getArgument(0),
+               block.getArgument(1),
+               block.getArgument(2),
+               block.getArgument(3),
+               arith::ConstantIndexOp::create(builder, loc, sq),
                arith::ConstantIndexOp::create(builder, loc, sk)};
   KeyRanges ranges = emitKeyRanges(builder, loc, mask, box, {});
   Program program(block, {ranges.maybeBegin, ranges.maybeEnd, ranges.fullBegin, ranges.fullEnd});
@@ -207,11 +212,10 @@ FailureOr<TileCounts> flashc::flash::countTiles(Region &mask, int64_t batch, int
     for (int64_t i0 = 0; i0 < sq; i0 += br) {
       int64_t iEnd = std::min(i0 + br, sq);
       Program::Borders borders = program.run(b, h, i0, iEnd);
-      int64_t visited = borders.isEmpty() ? 0
-                                          : llvm::divideCeil(borders.maybeEnd, bc) -
-                                                borders.maybeBegin / bc;
+      int64_t visited =
+          borders.isEmpty() ? 0 : llvm::divideCeil(borders.maybeEnd, bc) - borders.maybeBegin / bc;
       int64_t firstFull = llvm::divideCeil(borders.fullBegin, bc);
-      int64_t lastFull = borders.fullEnd == sk ? tiles : borders.fullEnd / bc;
+      int64_t lastFull = borders.fullEnd / bc;
       int64_t full = std::max<int64_t>(lastFull - firstFull, 0);
       counts.empty += weight * (tiles - visited);
       counts.full += weight * full;

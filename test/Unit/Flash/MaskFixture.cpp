@@ -129,11 +129,11 @@ std::optional<Borders> MaskFixture::fold(const BoxSizes &box) {
   auto constant = [&](int64_t value) -> mlir::Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  flash::KeyRanges ranges = flash::emitKeyRanges(
-      builder, loc, mask(),
-      {constant(box.b), constant(box.h), constant(box.i0), constant(box.iEnd), constant(box.sq),
-       constant(box.sk)},
-      {});
+  flash::KeyRanges ranges =
+      flash::emitKeyRanges(builder, loc, mask(),
+                           {constant(box.b), constant(box.h), constant(box.i0), constant(box.iEnd),
+                            constant(box.sq), constant(box.sk)},
+                           {});
   mlir::Value results[] = {ranges.maybeBegin, ranges.maybeEnd, ranges.fullBegin, ranges.fullEnd};
   int64_t folded[4];
   for (auto [result, value] : llvm::zip(results, folded)) {

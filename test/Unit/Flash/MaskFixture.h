@@ -2,8 +2,8 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// One mask expression with captured arrays, as a region with its key ranges emitted and interpreted, and as
-// the reference evaluates it query by query.
+// One mask expression with captured arrays, as a region with its key ranges emitted and
+// interpreted, and as the reference evaluates it query by query.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,7 +58,7 @@ private:
   std::vector<RandomExpr::Capture> captures;
   std::optional<reference::ExprEvaluator<double>> evaluator;
   mlir::OwningOpRef<mlir::ModuleOp> holder; ///< its region is the mask
-  mutable mlir::Block code; ///< b, h, i0, iEnd, sq, sk, captures
+  mutable mlir::Block code;                 ///< b, h, i0, iEnd, sq, sk, captures
   flash::KeyRanges emitted;
 };
 

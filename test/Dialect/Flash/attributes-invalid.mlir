@@ -1,0 +1,39 @@
+// RUN: flash-opt %s -verify-diagnostics -split-input-file
+
+// (T1)
+// expected-error @below {{(T1) expected a known target, got 'pdp-11'; `flashc targets` lists them}}
+module attributes {flash.target = #flash.target<"pdp-11">} {}
+
+// -----
+
+// (H1) two sizes
+// expected-error @below {{(H1) expected two positive sizes for tile, got [64]}}
+func.func private @f() attributes {s = #flash.schedule<tile = [64], micro = [6, 16]>}
+
+// -----
+
+// (H1) positive sizes
+// expected-error @below {{(H1) expected two positive sizes for micro, got [0, 16]}}
+func.func private @f() attributes {s = #flash.schedule<tile = [64, 64], micro = [0, 16]>}
+
+// -----
+
+// (H1) both are there
+// expected-error @below {{(H1) expected two positive sizes for micro, got []}}
+func.func private @f() attributes {s = #flash.schedule<tile = [64, 64]>}
+
+// -----
+
+// (H2)
+// expected-error @below {{(H2) expected tile rows that are a multiple of the 6 micro rows, got 64}}
+func.func private @f() attributes {s = #flash.schedule<tile = [64, 64], micro = [6, 16]>}
+
+// -----
+
+// expected-error @below {{expected tile, micro or strategy, got 'stages'}}
+func.func private @f() attributes {s = #flash.schedule<stages = 2>}
+
+// -----
+
+// expected-error @below {{expected online or standard, got 'magic'}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = magic>}

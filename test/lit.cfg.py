@@ -1,0 +1,39 @@
+# The lit suite: one test per pass, dialect and tool, with its errors beside it.
+#
+# Run by CTest, or by hand with the lit of LLVM 22: lit -v build/test/lit --filter Dialect
+import os
+import platform
+
+import lit.formats
+
+config.name = "flashc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "Unit", "Fuzz", "Support", "Integration", "data"]
+config.test_source_root = os.path.join(config.source_root, "test")
+config.test_exec_root = os.path.join(config.build_root, "test", "lit")
+
+bin_dir = os.path.join(config.build_root, "bin")
+llvm_bin = os.path.dirname(config.filecheck)
+config.environment["PATH"] = os.pathsep.join([bin_dir, llvm_bin, os.environ["PATH"]])
+config.environment["FILECHECK_OPTS"] = "--enable-var-scope"
+# Tests see neither the caller's library nor a cache of kernels.
+for name in [name for name in config.environment if name.startswith("FLASHC_")]:
+    del config.environment[name]
+
+config.substitutions.append(("%data", os.path.join(config.test_source_root, "data")))
+config.substitutions.append(("%{python}", config.python or "python3"))
+
+if os.path.exists(os.path.join(bin_dir, "flashc")):
+    config.available_features.add("flashc")
+if config.python:
+    config.available_features.add("python")
+# What this processor can run; the least that is asked of a machine is AVX2 and FMA.
+try:
+    with open("/proc/cpuinfo") as info:
+        flags = next(line for line in info if line.startswith("flags")).split()
+    for flag in ("avx512f", "avx512_bf16", "amx_tile"):
+        if flag in flags:
+            config.available_features.add(flag)
+except (OSError, StopIteration):
+    pass

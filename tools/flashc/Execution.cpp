@@ -1,0 +1,158 @@
+//===- Execution.cpp - a kernel run on the user's arrays ------------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/flashc/Execution.h"
+#include "runtime/API/Binding.h"
+#include "runtime/CPU/HostCPU.h"
+#include "tools/flashc/Shapes.h"
+#include "tools/flashc/Suggest.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+namespace flashc::tool {
+namespace {
+
+bool isOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// The flag that gives a kernel's argument.
+std::string flagOf(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
+ArgumentView viewBias(const HostArray &array, const Inputs &inputs) {
+  ArgumentView view = {biasTarget(inputs), {0, 0, 0, 0}};
+  const std::vector<int64_t> strides = array.strides();
+  for (size_t n = 0; n < array.shape.size(); ++n) {
+    const size_t dimension = 4 - array.shape.size() + n;
+    if (array.shape[n] == 1)
+      continue;
+    view.shape[dimension] = array.shape[n];
+    view.strides[dimension] = strides[n];
+  }
+  return view;
+}
+
+} // namespace
+
+ArgumentView viewAsArgument(std::string_view name, const HostArray &array, const Inputs &inputs) {
+  ArgumentView view = {array.shape, array.strides()};
+  if (name == "bias")
+    return viewBias(array, inputs);
+  const bool isMain = isOneOf(name, {"q", "k", "v", "o"});
+  if (inputs.isPacked() && (isMain || isOneOf(name, {"lse", "row_max"}))) {
+    view.shape.insert(view.shape.begin(), 1);
+    view.strides.insert(view.strides.begin(), std::max<int64_t>(array.numElements(), 1));
+  } else if (isMain && inputs.bhsd) {
+    std::swap(view.shape[1], view.shape[2]);
+    std::swap(view.strides[1], view.strides[2]);
+  }
+  return view;
+}
+
+void Execution::FreeAligned::operator()(void *memory) const { std::free(memory); }
+
+Execution::Execution(const Kernel &kernel, const Inputs &inputs) : kernel(kernel), inputs(inputs) {
+  const KernelInfo &info = kernel.info();
+  for (const auto &[name, array] : inputs.arrays)
+    if (info.find(name) < 0)
+      fail("expected arrays for the kernel's arguments (", argumentNames(), "), got ", name,
+           " as well; leave it out, or use a kernel that has it");
+  for (const KernelArgument &argument : info.arguments) {
+    if (argument.isOutput) {
+      HostArray &array = outputs[argument.name] = makeResult(argument.name);
+      bind(argument, array.data.data(), array);
+      continue;
+    }
+    const HostArray *array = inputs.find(argument.name);
+    if (!array)
+      fail("expected an array for the kernel's argument ", argument.name, ", got none; give ",
+           flagOf(argument.name), " or --capture ", argument.name, "=FILE");
+    bind(argument, array->data.data(), *array);
+  }
+  for (const DLTensor &tensor : tensors)
+    pointers.push_back(&tensor);
+  workspaceBytes = kernel.workspaceSize(pointers);
+  if (workspaceBytes == 0)
+    return;
+  checkMemory(static_cast<double>(workspaceBytes), "workspace");
+  constexpr size_t alignment = 64;
+  workspace.reset(
+      std::aligned_alloc(alignment, (workspaceBytes + alignment - 1) / alignment * alignment));
+  if (!workspace)
+    throw std::bad_alloc();
+}
+
+std::string Execution::argumentNames() const {
+  std::string names;
+  for (const KernelArgument &argument : kernel.info().arguments)
+    if (!argument.isOutput)
+      names += (names.empty() ? "" : ", ") + argument.name;
+  return names;
+}
+
+/// A result's array. What a kernel fails to write shows as 0 only for o; the checks find it in any case.
+HostArray Execution::makeResult(const std::string &name) const {
+  const HostArray &q = *inputs.find("q");
+  std::vector<int64_t> shape = q.shape;
+  if (name == "o") {
+    shape.back() = inputs.desc.resolvedValueDim();
+    return HostArray::zeros(inputs.desc.dtype, shape);
+  }
+  const Sizes &sizes = *inputs.sizes;
+  shape = {sizes.batch, sizes.heads, sizes.queries};
+  if (inputs.isPacked())
+    shape.erase(shape.begin());
+  return HostArray::zeros(DType::F32, shape);
+}
+
+void Execution::bind(const KernelArgument &argument, const void *data, const HostArray &array) {
+  if (array.rank() != static_cast<int64_t>(array.shape.size()) || array.shape.size() > 8)
+    fail(argument.name, ": expected rank at most 8, got shape ", shapeToString(array.shape));
+  ArgumentView &view = views.emplace_back(viewAsArgument(argument.name, array, inputs));
+  DLTensor &tensor = tensors.emplace_back();
+  tensor.data = const_cast<void *>(data);
+  tensor.device = {kDLCPU, 0};
+  tensor.ndim = static_cast<int32_t>(view.shape.size());
+  tensor.dtype = toDLPack(array.dtype);
+  tensor.shape = view.shape.data();
+  tensor.strides = view.strides.data();
+  tensor.byte_offset = 0;
+}
+
+double Execution::run(int threads) {
+  const auto begin = std::chrono::steady_clock::now();
+  kernel.run(pointers, workspace.get(), workspaceBytes, threads);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::string hostTarget(const std::string &name) {
+  if (name.empty() || name == "cpu")
+    return std::string(bestHostTarget().name);
+  const TargetInfo *target = lookupTarget(name);
+  if (!target) {
+    std::vector<std::string> names = {"cpu"};
+    for (const TargetInfo &known : allTargets())
+      names.emplace_back(known.name);
+    fail("--target: expected cpu or one of ", listTargetNames(), ", got '", name, "'",
+         didYouMean(name, names), "; 'flashc targets' describes them");
+  }
+  if (!target->isSupported)
+    fail("--target: expected a target that code can be generated for, got ", name, ": ",
+         target->unsupportedReason);
+  std::string missing;
+  for (const std::string &feature : HostCPU::get().missingFeatures(target->requiredFeatures))
+    missing += (missing.empty() ? "" : ", ") + feature;
+  if (!missing.empty())
+    fail("--target: expected a target that this machine runs, got ", name, ", which needs ",
+         missing, "; leave --target out for ", bestHostTarget().name);
+  return name;
+}
+
+} // namespace flashc::tool
