@@ -31,7 +31,7 @@ public:
 private:
   /// A tile.gather, with its array as flat memory.
   struct Gather {
-    tile::GatherOp op;
+    mutable tile::GatherOp op;
     mlir::Value flat;
     mlir::ValueRange sizes, strides;
   };
