@@ -38,6 +38,7 @@ private:
   struct Parameter {
     std::string name;
     mlir::Type type;
+    bool isBool = false; // stored as i8
   };
 
   RankedTensorType tensor(int rank, DType type, int64_t lastSize = ShapedType::kDynamic);
@@ -83,7 +84,8 @@ std::vector<AttentionBuilder::Parameter> AttentionBuilder::arguments() {
   if (desc.bias)
     list.push_back({"bias", tensor(4, *desc.bias)});
   for (const Capture &capture : desc.captures)
-    list.push_back({capture.name, tensor(capture.rank, capture.dtype)});
+    list.push_back({capture.name, tensor(capture.rank, capture.dtype),
+                    capture.dtype == DType::Bool});
   captureNames.clear();
   for (size_t n = firstCapture; n < list.size(); ++n)
     captureNames.push_back(list[n].name);
@@ -101,9 +103,13 @@ std::vector<AttentionBuilder::Parameter> AttentionBuilder::results() {
 
 ArrayAttr AttentionBuilder::nameAttributes(ArrayRef<Parameter> parameters) {
   SmallVector<Attribute> attributes;
-  for (const Parameter &parameter : parameters)
-    attributes.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr("flash.name", builder.getStringAttr(parameter.name))));
+  for (const Parameter &parameter : parameters) {
+    SmallVector<NamedAttribute> list = {
+        builder.getNamedAttr("flash.name", builder.getStringAttr(parameter.name))};
+    if (parameter.isBool)
+      list.push_back(builder.getNamedAttr("flash.dtype", builder.getStringAttr("bool")));
+    attributes.push_back(builder.getDictionaryAttr(list));
+  }
   return builder.getArrayAttr(attributes);
 }
 

@@ -10,22 +10,27 @@
 #define FLASHC_DIALECTS_FLASH_IR_FLASHOPS_TD
 
 include "dialects/Flash/IR/FlashBase.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+
+// Prints region arguments under the names that the descriptions use.
+def Flash_NamedArguments
+    : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames", "getAsmResultNames"]>;
 
 class Flash_Op<string mnemonic, list<Trait> traits = []>
     : Op<FlashDialect, mnemonic, traits>;
 
 def Flash_Float : AnyTypeOf<[F32, BF16, F16]>;
-def Flash_InputTensor : TensorOf<[F32, BF16, F16]>;
-def Flash_F32Tensor : TensorOf<[F32]>;
+def Flash_InputTensor : RankedTensorOf<[F32, BF16, F16]>;
+def Flash_F32Tensor : RankedTensorOf<[F32]>;
 def Flash_LengthTensor : 1DTensorOf<[I32, I64]>;
 // A captured array is a tensor, and a memref once the kernel works on memory.
 def Flash_Capture : AnyTypeOf<[
-    TensorOf<[I8, I16, I32, I64, F16, BF16, F32, F64]>,
+    RankedTensorOf<[I8, I16, I32, I64, F16, BF16, F32, F64]>,
     MemRefOf<[I8, I16, I32, I64, F16, BF16, F32, F64]>], "tensor or memref of numbers">;
 
 def Flash_AttentionOp : Flash_Op<"attention",
-    [Pure, IsolatedFromAbove, AttrSizedOperandSegments, AttrSizedResultSegments]> {
+    [Pure, IsolatedFromAbove, AttrSizedOperandSegments, AttrSizedResultSegments, Flash_NamedArguments]> {
   let summary = "Exact attention";
   let description = [{
     For every batch b, query head h and query i, with kv head `g = h / (Hq / Hkv)`:
@@ -101,7 +106,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
 }
 
 def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
-    [Pure, IsolatedFromAbove, AttrSizedOperandSegments]> {
+    [Pure, IsolatedFromAbove, AttrSizedOperandSegments, Flash_NamedArguments]> {
   let summary = "The softmax state of attention over a set of keys";
   let description = [{
     The state `(m, l, acc)` of the keys at hand, with the running row max as reference, merged into `init`
@@ -214,7 +219,7 @@ def Flash_FinalizeOp : Flash_Op<"finalize", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Flash_ScoresOp : Flash_Op<"scores", [Pure, IsolatedFromAbove, AttrSizedOperandSegments]> {
+def Flash_ScoresOp : Flash_Op<"scores", [Pure, IsolatedFromAbove, AttrSizedOperandSegments, Flash_NamedArguments]> {
   let summary = "The scores of a tile of queries against a tile of keys";
   let description = [{
     `s(r, c)` is the score of query i0 + r and key j0 + c after the score region, or -inf where the mask drops the
@@ -228,7 +233,7 @@ def Flash_ScoresOp : Flash_Op<"scores", [Pure, IsolatedFromAbove, AttrSizedOpera
   }];
   let arguments = (ins Flash_InputTensor:$q, Flash_InputTensor:$k, Variadic<Index>:$at,
                        Variadic<Flash_Capture>:$captures, F32Attr:$scale, UnitAttr:$boundary);
-  let results = (outs Flash_F32Tensor:$s, TensorOf<[I1]>:$keep);
+  let results = (outs Flash_F32Tensor:$s, RankedTensorOf<[I1]>:$keep);
   let regions = (region AnyRegion:$score, AnyRegion:$mask);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

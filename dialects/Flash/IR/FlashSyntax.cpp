@@ -118,7 +118,56 @@ void printTail(OpAsmPrinter &p, Operation *op, unsigned numInputs, Region &score
   llvm::interleaveComma(op->getResultTypes(), p, [&](Type type) { p.printType(type); });
 }
 
+void nameArguments(Region &region, bool isScore, OpAsmSetValueNameFn setName) {
+  static constexpr StringLiteral all[] = {"s", "b", "h", "i", "j", "sq", "sk"};
+  ArrayRef<StringLiteral> names(all);
+  if (!isScore)
+    names = names.drop_front();
+  for (auto [argument, name] : llvm::zip(region.getArguments(), names))
+    setName(argument, name);
+  for (BlockArgument argument : region.getArguments().drop_front(
+           std::min<size_t>(names.size(), region.getNumArguments())))
+    if (auto loc = dyn_cast<NameLoc>(argument.getLoc()))
+      setName(argument, loc.getName());
+}
+
+template <typename Op>
+void nameArguments(Op op, Region &region, OpAsmSetValueNameFn setName) {
+  nameArguments(region, &region == &op.getScore(), setName);
+}
+
 } // namespace
+
+void AttentionOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  nameArguments(*this, region, setName);
+}
+
+void OnlineAttentionOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  nameArguments(*this, region, setName);
+}
+
+void ScoresOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  nameArguments(*this, region, setName);
+}
+
+void AttentionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getO(), "o");
+  if (getLse())
+    setName(getLse(), "lse");
+  if (getRowMax())
+    setName(getRowMax(), "row_max");
+}
+
+void OnlineAttentionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getM(), "m");
+  setName(getL(), "l");
+  setName(getAcc(), "acc");
+}
+
+void ScoresOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getS(), "s");
+  setName(getKeep(), "keep");
+}
 
 ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &state) {
   if (parseAttentionLike(parser, state, 3,
