@@ -16,7 +16,7 @@ config.test_exec_root = os.path.join(config.build_root, "test", "lit")
 bin_dir = os.path.join(config.build_root, "bin")
 llvm_bin = os.path.dirname(config.filecheck)
 config.environment["PATH"] = os.pathsep.join([bin_dir, llvm_bin, os.environ["PATH"]])
-config.environment["FILECHECK_OPTS"] = "--enable-var-scope"
+config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input-context=3"
 # Tests see neither the caller's library nor a cache of kernels.
 for name in [name for name in config.environment if name.startswith("FLASHC_")]:
     del config.environment[name]

@@ -53,8 +53,8 @@ flashc_install() {
 }
 
 # Objects are shared between build folders and clones, whatever their path.
-export CCACHE_BASEDIR=$root CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-export CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+export CCACHE_BASEDIR=$root CCACHE_SLOPPINESS=pch_defines,time_macros
+export CCACHE_NOHASHDIR=1
 
 flashc_configure() {
   local build=$1

@@ -164,6 +164,17 @@ Value expandExp(Emitter &e, Value x) {
   return e.scale(e.expPolynomial(r), shifted);
 }
 
+/// e^x for x <= 0, as softmax has it: results under 2^-126 become 0, and so no bounds and one scaling
+/// are needed.
+Value expandSoftmaxExp(Emitter &e, Value x) {
+  constexpr float smallest = -87.33654f; // of the x with e^x >= 2^-126
+  auto [shifted, r] = e.expReduce(x);
+  Value result = e.mul(e.expPolynomial(r), e.powerOfTwo(e.toBits(shifted)));
+  // A NaN is not below the bound and passes; -inf made one in r, and is.
+  Value vanishes = e.compare(arith::CmpFPredicate::OLT, x, e.constant(smallest));
+  return e.select(vanishes, e.constant(0.0f), result);
+}
+
 Value expandLog(Emitter &e, Value x) {
   constexpr int32_t sqrtHalfBits = 0x3f3504f3;
   constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -219,7 +230,10 @@ struct ExpandF32 : OpRewritePattern<Op> {
         (vector && vector.isScalable()))
       return rewriter.notifyMatchFailure(op, "not f32 or a fixed-size vector of f32");
     Emitter emitter(rewriter, op.getLoc(), type);
-    rewriter.replaceOp(op, expand(emitter, op.getOperand()));
+    bool isSoftmax = std::is_same_v<Op, math::ExpOp> &&
+                     bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
+    rewriter.replaceOp(op, isSoftmax ? expandSoftmaxExp(emitter, op.getOperand())
+                                     : expand(emitter, op.getOperand()));
     return success();
   }
 };

@@ -12,6 +12,7 @@
 //   exp         1.05 ulp  gradual underflow, overflow to inf
 //   log         0.9 ulp   subnormal arguments too; log(+-0) = -inf, log(x < 0) = NaN
 //   tanh        1.4 ulp   of the result however small; tanh(-0) = -0
+//   exp fastmath<afn>: for arguments up to 0 (softmax); results under 2^-126 become 0
 //   NaN gives NaN, infinities the exact limits.
 //
 //===----------------------------------------------------------------------===//

@@ -57,9 +57,20 @@ public:
       else if (func->hasAttr(flash::kWorkspaceAttrName))
         workspaceSize = func;
     }
-    if (kernels.empty() || kernels.size() != grids.size())
+    auto samePhase = [](auto &a, auto &b) { return a.first == b.first; };
+    if (kernels.empty() ||
+        !std::equal(kernels.begin(), kernels.end(), grids.begin(), grids.end(), samePhase))
       return module.emitOpError() << "expected kernels with a grid each, got " << kernels.size()
                                   << " kernels and " << grids.size() << " grids";
+    if (!module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName))
+      return module.emitOpError() << "expected the module attribute " << flash::kTargetAttrName;
+    for (auto &[phase, kernel] : kernels)
+      if (!kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName))
+        return kernel.emitOpError() << "expected a " << flash::kScheduleAttrName << " attribute";
+    FunctionType type = grids.begin()->second.getFunctionType();
+    for (Type argument : type.getInputs())
+      if (!isa<MemRefType>(argument))
+        return module.emitOpError() << "expected kernel arguments in memory, got " << argument;
     for (auto func : module.getOps<func::FuncOp>())
       func.setPrivate();
     b.setInsertionPointToEnd(module.getBody());

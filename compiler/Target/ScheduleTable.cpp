@@ -15,6 +15,8 @@ namespace {
 /// Rows of queries that are tried, from the largest. More rows mean less traffic for K and V.
 constexpr int64_t kQueryRows[] = {384, 192, 96, 48, 24, 12, 6};
 constexpr int64_t kKeyColumns = 64;
+/// The columns of keys for head dims so large that no number of rows fits.
+constexpr int64_t kFewKeyColumns[] = {48, 32, 16};
 
 int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -70,6 +72,11 @@ ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &pr
   sizes.micro = microTile(target);
   for (int64_t rows : kQueryRows) {
     sizes.tile = {rows, kKeyColumns};
+    if (rejectSchedule(sizes, target, problem).empty())
+      return sizes;
+  }
+  for (int64_t columns : kFewKeyColumns) {
+    sizes.tile[1] = roundUp(columns, sizes.micro[1]);
     if (rejectSchedule(sizes, target, problem).empty())
       break;
   }

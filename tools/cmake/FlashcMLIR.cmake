@@ -46,7 +46,8 @@ target_link_libraries(FlashcMLIRPch PUBLIC FlashcLLVM)
 target_include_directories(FlashcMLIRPch PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_precompile_headers(FlashcMLIRPch PRIVATE ${PROJECT_SOURCE_DIR}/tools/cmake/MLIRPch.h)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  add_compile_options(-fpch-instantiate-templates)
+  # Without time stamps the header may come from ccache into a fresh clone.
+  add_compile_options(-fpch-instantiate-templates "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 
 # flashc_add_mlir_library(NAME SRCS ... [LIBS ...] [DEPENDS ...]): a static library on MLIR.

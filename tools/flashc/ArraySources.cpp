@@ -70,6 +70,7 @@ std::optional<ArraySource> ArraySources::find(const std::string &flag,
         return std::move(*array);
     return std::nullopt;
   }
+  used.insert({flag, argument}); // set aside by the flag
   if (const std::optional<DType> type = parseDType(*text))
     return *type;
   return naming(flag, [&] { return readFile(*text, flag, argument); });

@@ -85,7 +85,7 @@ std::vector<FlagGroup> attentionFlags() {
 }
 
 std::string attentionNotes() {
-  return R"(
+  return R"help(
 Scores are, in this order: scale*(q.k); softcap; alibi; bias; the --score expression; then causal,
 window and --mask say which are kept. All features combine.
 
@@ -107,7 +107,7 @@ an array gives 0. In packed batches b is the sequence, and i, j, sq, sk are loca
 
 --schedule takes "" (the target's table), "paper" (the block sizes of the FlashAttention paper) or the
 parameters, such as "tile=[192,64],micro=[6,64]".
-)";
+)help";
 }
 
 } // namespace flashc::tool

@@ -46,9 +46,9 @@ const Flag *findFlag(std::span<const FlagGroup> groups, std::string_view name) {
     for (const Flag &flag : group.flags)
       names.push_back(flag.name);
   const std::string bare = given.substr(std::min(given.find_first_not_of('-'), given.size()));
-  throw UsageError(concat("expected a flag of 'flashc ", command, "', got '", given, "'",
-                          didYouMean(bare, names, "--"), "; 'flashc ", command,
-                          " --help' lists all"));
+  throw UsageError(concat("expected a flag of 'flashc ", command, "' ('flashc ", command,
+                          " --help' lists them), got '", given, "'",
+                          didYouMean(bare, names, "--")));
 }
 
 } // namespace
@@ -111,7 +111,14 @@ Arguments parseArguments(const std::string &command, std::span<const FlagGroup> 
       std::vector<std::string> &values = result.values[flag->name];
       if (!values.empty() && !flag->repeatable)
         throw UsageError(concat("expected --", flag->name, " once, got it twice"));
-      values.push_back(option.value.empty() ? "" : option.value.front());
+      const std::string value = option.value.empty() ? "" : option.value.front();
+      // Boost takes any next word as the value, a flag that follows too.
+      const bool isNextWord = option.original_tokens.size() == 2;
+      if (isNextWord && value.starts_with("--") &&
+          findFlag(groups, std::string_view(value).substr(2, value.find('=') - 2)))
+        throw UsageError(concat("--", flag->name, ": expected a value ", flag->operand,
+                                ", got the flag ", value));
+      values.push_back(value);
     }
   } catch (const po::unknown_option &error) {
     failUnknown(command, groups, error.get_option_name());
@@ -135,7 +142,12 @@ std::string describeFlags(std::span<const FlagGroup> groups) {
   std::ostringstream out;
   for (const FlagGroup &group : groups)
     out << '\n' << toBoost(group);
-  return out.str();
+  // Boost leaves blanks at the ends of lines.
+  std::istringstream lines(out.str());
+  std::string result;
+  for (std::string line; std::getline(lines, line);)
+    result += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  return result;
 }
 
 } // namespace flashc::tool

@@ -141,8 +141,8 @@ std::string hostTarget(const std::string &name) {
     std::vector<std::string> names = {"cpu"};
     for (const TargetInfo &known : allTargets())
       names.emplace_back(known.name);
-    fail("--target: expected cpu or one of ", listTargetNames(), ", got '", name, "'",
-         didYouMean(name, names), "; 'flashc targets' describes them");
+    fail("--target: expected cpu or one of ", listTargetNames(),
+         " ('flashc targets' describes them), got '", name, "'", didYouMean(name, names));
   }
   if (!target->isSupported)
     fail("--target: expected a target that code can be generated for, got ", name, ": ",

@@ -9,17 +9,18 @@
 using namespace mlir;
 using namespace flashc;
 
-Buffer Context::allocate(Type type, bool isTransposed, bool isRow) {
+Buffer Context::allocate(Type type, bool isTransposed, bool isBlock) {
   auto tile = cast<RankedTensorType>(type);
   Buffer buffer;
   buffer.isTransposed = isTransposed;
-  buffer.isRow = isRow;
-  buffer.rows = isRow ? 1 : tile.getDimSize(0);
-  SmallVector<int64_t> shape = {buffer.rows};
+  buffer.isBlock = isBlock;
+  buffer.rows = isBlock ? lanes : tile.getDimSize(0);
+  // Rows are padded too: values of rank 1 are computed a vector of rows at a time.
+  SmallVector<int64_t> shape = {padded(buffer.rows)};
   if (tile.getRank() == 2) {
     buffer.columns = isTransposed ? tile.getDimSize(1) : padded(tile.getDimSize(1));
     if (isTransposed)
-      shape = {tile.getDimSize(1), padded(buffer.rows)};
+      shape.insert(shape.begin(), tile.getDimSize(1));
     else
       shape.push_back(buffer.columns);
   }
@@ -29,6 +30,10 @@ Buffer Context::allocate(Type type, bool isTransposed, bool isRow) {
   buffer.memory = memref::ViewOp::create(entry, loc, memoryType, scratch, offset, ValueRange{});
   scratchBytes += llvm::alignTo(memoryType.getNumElements() * sizeof(float), 64);
   return buffer;
+}
+
+Value Buffer::rowIn(Context &c, Value row) const {
+  return isBlock ? Index(c.b, c.loc).rem(row, Index(c.b, c.loc).constant(c.lanes)) : row;
 }
 
 Value Context::rowsOf(Value tile) {
@@ -51,7 +56,7 @@ bool flashc::isElementwise(Operation *op) {
     return false;
   if (isa<tile::BroadcastOp, tile::CoordsOp, tile::GatherOp, tensor::SplatOp>(op))
     return true;
-  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
+  return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect());
 }
 
 Type flashc::carrierOf(Type element) {

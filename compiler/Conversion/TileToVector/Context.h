@@ -25,12 +25,18 @@ namespace flashc {
 
 using flash::Index;
 
-/// Where a tile lives. Columns are padded to whole vectors.
+struct Context;
+
+/// Where a tile lives, in memory padded to whole vectors in both directions.
 struct Buffer {
   mlir::Value memory; // memref<rows x columns x f32>, or memref<rows x f32> for a tile of rank 1
-  int64_t rows = 0, columns = 0;
+  int64_t rows = 0;    // of the tile
+  int64_t columns = 0; // padded; of the tile where transposed
   bool isTransposed = false; // memory is [columns][rows]
-  bool isRow = false;        // memory is one row that every row of the tile reuses
+  bool isBlock = false;      // memory is one block of rows (as many as lanes) that all blocks reuse
+
+  /// The row of the memory that holds the tile's row `row`.
+  mlir::Value rowIn(Context &c, mlir::Value row) const;
 };
 
 struct Context {
@@ -53,8 +59,8 @@ struct Context {
   mlir::VectorType vectorOf(mlir::Type element) const {
     return mlir::VectorType::get({lanes}, element);
   }
-  /// A new buffer for a tile of type `type`.
-  Buffer allocate(mlir::Type type, bool isTransposed = false, bool isRow = false);
+  /// A new buffer for a tile of type `type`, at the start of a cache line.
+  Buffer allocate(mlir::Type type, bool isTransposed = false, bool isBlock = false);
   /// The number of rows to compute of `tile`, an index value at the builder's insertion point.
   mlir::Value rowsOf(mlir::Value tile);
   mlir::Value f32(double value);

@@ -39,8 +39,7 @@ private:
   Value initAt(Value row, Value column) {
     if (!op.getInit())
       return c.zeroVector();
-    RowValues rowValues;
-    return Evaluator(c, row, column, c.lanes, rowValues).matrix(op.getInit());
+    return Evaluator(c, row, column, c.lanes).matrix(op.getInit());
   }
 
   Value broadcast(Value scalar) {
@@ -118,8 +117,7 @@ private:
       OpBuilder::InsertionGuard inner(c.b);
       c.b.setInsertionPointToStart(sum.getBody());
       Value k = sum.getInductionVar(), old = sum.getRegionIterArgs()[0];
-      RowValues rowValues;
-      Value keep = Evaluator(c, row, k, 1, rowValues).matrix(op.getKeep());
+      Value keep = Evaluator(c, row, k, 1).matrix(op.getKeep());
       Value left = broadcast(memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{row, k}));
       Value added = math::FmaOp::create(c.b, c.loc, left, loadVector(b, k, column), old);
       scf::YieldOp::create(c.b, c.loc,

@@ -11,18 +11,18 @@ using namespace flashc;
 
 Type Evaluator::typeOf(Type element, bool isRow) {
   Type carrier = carrierOf(element);
-  return isRow || width == 1 ? carrier : VectorType::get({width}, carrier);
+  return widthOf(isRow) == 1 ? carrier : VectorType::get({widthOf(isRow)}, carrier);
 }
 
 Value Evaluator::splat(Value scalar, bool isRow) {
-  if (isRow || width == 1)
+  if (widthOf(isRow) == 1)
     return scalar;
-  return vector::BroadcastOp::create(c.b, c.loc, VectorType::get({width}, scalar.getType()),
-                                     scalar);
+  return vector::BroadcastOp::create(
+      c.b, c.loc, VectorType::get({widthOf(isRow)}, scalar.getType()), scalar);
 }
 
 Value Evaluator::load(const Buffer &buffer) {
-  Value r = buffer.isRow ? Index(c.b, c.loc).constant(0) : row;
+  Value r = buffer.rowIn(c, row);
   if (width == 1)
     return memref::LoadOp::create(c.b, c.loc, buffer.memory, ValueRange{r, column});
   return vector::LoadOp::create(c.b, c.loc, VectorType::get({width}, c.b.getF32Type()),
@@ -40,12 +40,19 @@ Value Evaluator::matrix(Value tile) {
 }
 
 Value Evaluator::vector(Value tile) {
-  if (Value value = rows.lookup(tile))
+  if (Value value = known.lookup(tile))
     return value;
   auto buffer = c.buffers.find(tile);
-  if (buffer != c.buffers.end())
-    return memref::LoadOp::create(c.b, c.loc, buffer->second.memory, row);
-  return compute(tile.getDefiningOp(), true);
+  Value value;
+  if (buffer == c.buffers.end())
+    value = compute(tile.getDefiningOp(), true);
+  else if (rowWidth == 1)
+    value = memref::LoadOp::create(c.b, c.loc, buffer->second.memory, row);
+  else
+    value = vector::LoadOp::create(c.b, c.loc, VectorType::get({rowWidth}, c.b.getF32Type()),
+                                   buffer->second.memory, row);
+  known[tile] = value;
+  return value;
 }
 
 Value Evaluator::operand(Value value, bool isRow) {
@@ -74,14 +81,13 @@ Value Evaluator::compute(Operation *op, bool isRow) {
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
     return splat(vector(broadcast.getSource()), isRow);
   if (auto coords = dyn_cast<tile::CoordsOp>(op)) {
-    Value offset = c.scalars.lookup(coords.getOffset());
-    if (coords.getDim() == 0)
-      return splat(x.add(offset, row), isRow);
-    Value first = x.add(offset, column);
-    if (width == 1)
-      return first;
-    Value step = vector::StepOp::create(c.b, c.loc, VectorType::get({width}, c.b.getIndexType()));
-    return arith::AddIOp::create(c.b, c.loc, splat(first, false), step);
+    Value first = x.add(c.scalars.lookup(coords.getOffset()), coords.getDim() == 0 ? row : column);
+    bool isUniform = coords.getDim() == 0 ? !isRow : false;
+    if (isUniform || widthOf(isRow) == 1)
+      return splat(first, isRow);
+    Value step = vector::StepOp::create(c.b, c.loc,
+                                        VectorType::get({widthOf(isRow)}, c.b.getIndexType()));
+    return arith::AddIOp::create(c.b, c.loc, splat(first, isRow), step);
   }
   if (auto gatherOp = dyn_cast<tile::GatherOp>(op))
     return gather(gatherOp, isRow);
@@ -93,7 +99,9 @@ Value Evaluator::compute(Operation *op, bool isRow) {
     return operands[0]; // a narrow float, already carried as f32
   if (isa<arith::TruncFOp>(op) && carrierOf(element) != element) {
     Type carrier = typeOf(element, isRow);
-    Type narrow = isa<VectorType>(carrier) ? Type(VectorType::get({width}, element)) : element;
+    Type narrow = element;
+    if (auto vector = dyn_cast<VectorType>(carrier))
+      narrow = vector.clone(element);
     Value rounded = arith::TruncFOp::create(c.b, c.loc, narrow, operands[0]);
     return arith::ExtFOp::create(c.b, c.loc, carrier, rounded);
   }
@@ -162,8 +170,10 @@ Value Evaluator::gather(tile::GatherOp op, bool isRow) {
       ArrayRef<OpFoldResult>{OpFoldResult(x.constant(INT64_MAX))},
       ArrayRef<OpFoldResult>{OpFoldResult(c.b.getIndexAttr(1))});
   Gather g{op, flat, metadata.getSizes(), metadata.getStrides()};
-  if (isRow || width == 1)
+  if (widthOf(isRow) == 1)
     return gatherScalar(g, isRow);
+  if (isRow)
+    return gatherVector(g, true);
 
   // Keys that lie side by side, of one row: a plain load, as long as all of them are inside.
   int64_t columnDim = -1;
@@ -175,8 +185,8 @@ Value Evaluator::gather(tile::GatherOp op, bool isRow) {
       isAdjacent &= isColumnInvariant(c, index);
   }
   if (columnDim < 0 || !isAdjacent)
-    return gatherVector(g);
-  Evaluator scalar(c, row, column, 1, rows);
+    return gatherVector(g, false);
+  Evaluator scalar(c, row, column, 1);
   auto [first, inside] = scalar.locate(g, false);
   Value last = x.add(scalar.indexOf(op.getIndices()[columnDim], false), width - 1);
   inside = x.both(inside, x.lt(last, g.sizes[columnDim]));
@@ -192,8 +202,8 @@ Value Evaluator::gather(tile::GatherOp op, bool isRow) {
   scf::YieldOp::create(c.b, c.loc, value);
   c.b.setInsertionPointToStart(branch.elseBlock());
   // What is evaluated here stays here.
-  Evaluator fallback(c, row, column, width, rows);
-  scf::YieldOp::create(c.b, c.loc, fallback.gatherVector(g));
+  Evaluator fallback(c, row, column, width);
+  scf::YieldOp::create(c.b, c.loc, fallback.gatherVector(g, false));
   return branch.getResult(0);
 }
 
@@ -220,23 +230,23 @@ Value Evaluator::gatherScalar(const Gather &g, bool isRow) {
   return loadGuarded(c, g.flat, offset, inside);
 }
 
-Value Evaluator::gatherVector(const Gather &g) {
+Value Evaluator::gatherVector(const Gather &g, bool isRow) {
   Type element = cast<MemRefType>(g.flat.getType()).getElementType();
   Index x(c.b, c.loc);
-  auto [offset, inside] = locate(g, false);
+  auto [offset, inside] = locate(g, isRow);
   if (element.getIntOrFloatBitWidth() >= 32) {
-    auto type = VectorType::get({width}, element);
+    auto type = VectorType::get({widthOf(isRow)}, element);
     Value none = arith::ConstantOp::create(
         c.b, c.loc, DenseElementsAttr::get(type, cast<Attribute>(c.b.getZeroAttr(element))));
     return vector::GatherOp::create(c.b, c.loc, type, g.flat, ValueRange{x.constant(0)}, offset,
                                     inside, none);
   }
   // No machine gathers narrow elements: lane by lane.
-  auto type = VectorType::get({width}, carrierOf(element));
+  auto type = VectorType::get({widthOf(isRow)}, carrierOf(element));
   Value none = arith::ConstantOp::create(
       c.b, c.loc,
       DenseElementsAttr::get(type, cast<Attribute>(c.b.getZeroAttr(type.getElementType()))));
-  auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(width), x.constant(1),
+  auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(widthOf(isRow)), x.constant(1),
                                  ValueRange{none});
   OpBuilder::InsertionGuard guard(c.b);
   c.b.setInsertionPointToStart(loop.getBody());

@@ -2,8 +2,9 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// Evaluates an elementwise expression on tiles at one place: a vector of columns of one row, or a single
-// element. Leaves are buffers, coordinates, constants and gathers.
+// Evaluates an elementwise expression on tiles at one place: a vector of columns of one row, a single
+// element, or, for tiles of rank 1, a vector of rows. Leaves are buffers, coordinates, constants and
+// gathers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,19 +15,24 @@
 
 namespace flashc {
 
-/// What is known of one row: the values of tiles of rank 1, as scalars.
-using RowValues = llvm::DenseMap<mlir::Value, mlir::Value>;
-
-/// Evaluates at (row, column...). With `width` 1 the results are scalars.
 class Evaluator {
 public:
-  Evaluator(Context &context, mlir::Value row, mlir::Value column, int64_t width, RowValues &rows)
-      : c(context), row(row), column(column), width(width), rows(rows) {}
+  /// Evaluates at (row, column...column + width). With `width` 1 the results are scalars.
+  Evaluator(Context &context, mlir::Value row, mlir::Value column, int64_t width)
+      : c(context), row(row), column(column), width(width) {}
+  /// Evaluates tiles of rank 1 at the rows from `row` on, a vector of them.
+  static Evaluator ofRows(Context &context, mlir::Value row) {
+    Evaluator result(context, row, mlir::Value(), 1);
+    result.rowWidth = context.lanes;
+    return result;
+  }
 
   /// The value of a tile of rank 2: a vector of `width`, or a scalar.
   mlir::Value matrix(mlir::Value tile);
-  /// The value of a tile of rank 1: a scalar.
+  /// The value of a tile of rank 1: a scalar, or a vector of rows.
   mlir::Value vector(mlir::Value tile);
+  /// Makes `value` known as what `tile` is here.
+  void note(mlir::Value tile, mlir::Value value) { known[tile] = value; }
 
 private:
   /// A tile.gather, with its array as flat memory.
@@ -40,17 +46,17 @@ private:
   mlir::Value compute(mlir::Operation *op, bool isRow);
   mlir::Value gather(tile::GatherOp op, bool isRow);
   mlir::Value gatherScalar(const Gather &gather, bool isRow);
-  mlir::Value gatherVector(const Gather &gather);
+  mlir::Value gatherVector(const Gather &gather, bool isRow);
   std::pair<mlir::Value, mlir::Value> locate(const Gather &gather, bool isRow);
   mlir::Value indexOf(mlir::Value index, bool isRow);
   mlir::Value operand(mlir::Value value, bool isRow);
   mlir::Value splat(mlir::Value scalar, bool isRow);
   mlir::Type typeOf(mlir::Type element, bool isRow);
+  int64_t widthOf(bool isRow) const { return isRow ? rowWidth : width; }
 
   Context &c;
   mlir::Value row, column;
-  int64_t width;
-  RowValues &rows;
+  int64_t width, rowWidth = 1;
   llvm::DenseMap<mlir::Value, mlir::Value> known;
 };
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/RowProgram.h"
+#include "compiler/Conversion/TileToVector/Shuffles.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -55,11 +56,20 @@ unsigned RowProgram::phaseOf(Value value) {
   return phase;
 }
 
-void RowProgram::keep(Value value, bool inRowBuffer) {
+void RowProgram::keep(Value value, bool inBlockBuffer) {
   auto found = kept.find(value);
-  if (found != kept.end() && (inRowBuffer || !found->second.isRow))
+  if (found != kept.end() && (inBlockBuffer || !found->second.isBlock))
     return;
-  kept[value] = c.allocate(value.getType(), false, inRowBuffer);
+  kept[value] = c.allocate(value.getType(), false, inBlockBuffer);
+}
+
+/// Keeps a value of rank 1 in memory; one that is no f32 is computed from others there.
+void RowProgram::keepRowValue(Value value) {
+  if (carrierOf(tileType(value).getElementType()).isF32())
+    return keep(value, false);
+  for (Value operand : value.getDefiningOp()->getOperands())
+    if (tile::isTile(operand.getType()) && isIn(operand.getDefiningOp()) && !isPure(c, operand))
+      keepRowValue(operand);
 }
 
 /// Makes `value` available to ops after the program: by a buffer, or by what it is computed from.
@@ -94,7 +104,17 @@ void RowProgram::findOutputs() {
       }
     }
   }
-  // A value that a later phase reads again, and that is not cheap to recompute, stays in a row buffer.
+  // Rows read the values of rank 1 that are broadcast to them one by one, from memory.
+  for (Operation *op : ops) {
+    if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
+      Value source = broadcast.getSource();
+      if (isIn(source.getDefiningOp()) && !isPure(c, source))
+        keepRowValue(source);
+    }
+    if (isa<tile::ReduceOp>(op))
+      keep(op->getResult(0), false);
+  }
+  // A value that a later phase reads again, and that is not cheap to recompute, stays in a buffer of a block.
   for (Operation *op : ops)
     for (Value operand : op->getOperands()) {
       if (!tile::isTile(operand.getType()) || !isIn(operand.getDefiningOp()) ||
@@ -128,55 +148,59 @@ void RowProgram::emit() {
       places[op] = emitPlace(c, c.scalars.lookup(store.getDest()), offsets, store.getDims());
     }
   Index x(c.b, c.loc);
-  auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), extent, x.constant(1));
+  auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), extent, x.constant(c.lanes));
   {
     OpBuilder::InsertionGuard guard(c.b);
     c.b.setInsertionPointToStart(loop.getBody());
-    emitRow(loop.getInductionVar());
+    emitBlock(loop.getInductionVar(), extent);
   }
   for (auto &[value, buffer] : kept) {
-    if (buffer.isRow)
+    if (buffer.isBlock)
       c.buffers.erase(value);
     else
       c.buffers[value] = buffer;
   }
 }
 
-void RowProgram::emitRow(Value row) {
+void RowProgram::emitBlock(Value firstRow, Value extent) {
   for (unsigned phase = 0; phase <= lastPhase; ++phase) {
-    emitRowValues(phase, row);
-    emitColumns(phase, row);
+    emitRowValues(phase, firstRow, extent);
+    emitColumns(phase, firstRow, extent);
   }
 }
 
-/// Tiles of rank 1 are one scalar in a row.
-void RowProgram::emitRowValues(unsigned phase, Value row) {
-  Evaluator evaluate(c, row, Value(), 1, rowValues);
+/// Tiles of rank 1 are one vector in a block.
+void RowProgram::emitRowValues(unsigned phase, Value firstRow, Value extent) {
+  Evaluator evaluate = Evaluator::ofRows(c, firstRow);
   for (Operation *op : ops) {
     if (auto store = dyn_cast<tile::StoreOp>(op)) {
       if (isMatrix(store.getTile()) || phaseOf(store.getTile()) != phase)
         continue;
-      Value value = evaluate.vector(store.getTile());
+      Value vector = evaluate.vector(store.getTile());
       Index x(c.b, c.loc);
-      Value inside = x.lt(row, c.scalars.lookup(store.getValid()[0]));
-      auto branch = scf::IfOp::create(c.b, c.loc, inside, /*withElseRegion=*/false);
+      Value valid = x.min(extent, c.scalars.lookup(store.getValid()[0]));
+      Value count = x.min(x.sub(valid, firstRow), c.lanes);
+      auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), count, x.constant(1));
       OpBuilder::InsertionGuard guard(c.b);
-      c.b.setInsertionPointToStart(branch.thenBlock());
-      emitStoreScalar(c, places[op], row, value);
+      c.b.setInsertionPointToStart(loop.getBody());
+      Value lane = loop.getInductionVar();
+      Value scalar = vector::ExtractOp::create(c.b, c.loc, vector, OpFoldResult(lane));
+      emitStoreScalar(c, places[op], Index(c.b, c.loc).add(firstRow, lane), scalar);
       continue;
     }
     Value result = op->getResult(0);
-    if (isMatrix(result) || phaseOf(result) != phase)
+    if (isMatrix(result) || phaseOf(result) != phase || isa<tile::ReduceOp>(op))
       continue;
-    if (!rowValues.contains(result))
-      rowValues[result] = evaluate.vector(result);
     auto found = kept.find(result);
-    if (found != kept.end())
-      memref::StoreOp::create(c.b, c.loc, rowValues[result], found->second.memory, row);
+    if (found == kept.end())
+      continue; // evaluated where it is used
+    Value vector = evaluate.vector(result);
+    vector::StoreOp::create(c.b, c.loc, vector, found->second.memory, firstRow);
+    c.buffers[result] = found->second;
   }
 }
 
-void RowProgram::emitColumns(unsigned phase, Value row) {
+void RowProgram::emitColumns(unsigned phase, Value firstRow, Value extent) {
   llvm::MapVector<int64_t, SmallVector<ColumnTask>> tasks; // by number of columns
   for (Operation *op : ops) {
     if (auto store = dyn_cast<tile::StoreOp>(op)) {
@@ -195,14 +219,71 @@ void RowProgram::emitColumns(unsigned phase, Value row) {
       tasks[tileColumns(result)].push_back({op, result, found->second});
   }
   for (auto &[columns, list] : tasks)
-    emitColumnLoop(list, columns, row);
+    emitColumnLoops(list, columns, firstRow, extent);
   for (auto &[columns, list] : tasks)
     for (ColumnTask &task : list)
       if (task.buffer.memory)
         c.buffers[task.value] = task.buffer; // later phases read it back
 }
 
-void RowProgram::emitColumnLoop(ArrayRef<ColumnTask> tasks, int64_t columns, Value row) {
+Value RowProgram::combine(tile::ReduceKind kind, Value sum, Value value) {
+  switch (kind) {
+  case tile::ReduceKind::Max:
+    return arith::MaximumFOp::create(c.b, c.loc, sum, value);
+  case tile::ReduceKind::Sum:
+    return arith::AddFOp::create(c.b, c.loc, sum, value);
+  case tile::ReduceKind::MaxNum: {
+    // One instruction on x86, which gives `sum` where the value is NaN.
+    Value isLarger = arith::CmpFOp::create(c.b, c.loc, arith::CmpFPredicate::OGT, value, sum);
+    return arith::SelectOp::create(c.b, c.loc, isLarger, value, sum);
+  }
+  }
+  llvm_unreachable("unknown reduction");
+}
+
+/// Each row of a block passes over its columns; then the block's partial results are reduced together.
+void RowProgram::emitColumnLoops(ArrayRef<ColumnTask> tasks, int64_t columns, Value firstRow,
+                                 Value extent) {
+  Index x(c.b, c.loc);
+  SmallVector<tile::ReduceOp> reductions;
+  for (const ColumnTask &task : tasks)
+    if (auto reduce = dyn_cast<tile::ReduceOp>(task.op)) {
+      reductions.push_back(reduce);
+      Value &memory = partialSums[reduce];
+      if (!memory)
+        memory = c.allocate(RankedTensorType::get({c.lanes, c.lanes}, c.b.getF32Type())).memory;
+    }
+
+  Value end = x.min(x.add(firstRow, c.lanes), extent);
+  auto loop = scf::ForOp::create(c.b, c.loc, firstRow, end, x.constant(1));
+  {
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPointToStart(loop.getBody());
+    Value row = loop.getInductionVar();
+    SmallVector<Value> sums;
+    emitRow(tasks, columns, row, sums);
+    Value local = Index(c.b, c.loc).sub(row, firstRow);
+    Value zero = Index(c.b, c.loc).constant(0);
+    for (auto [reduce, sum] : llvm::zip(reductions, sums))
+      vector::StoreOp::create(c.b, c.loc, sum, partialSums[reduce], ValueRange{local, zero});
+  }
+  for (tile::ReduceOp reduce : reductions) {
+    SmallVector<Value> block;
+    for (int64_t row = 0; row < c.lanes; ++row)
+      block.push_back(vector::LoadOp::create(c.b, c.loc, c.vectorOf(c.b.getF32Type()),
+                                             partialSums[reduce],
+                                             ValueRange{x.constant(row), x.constant(0)}));
+    Value total = emitReduceLanes(
+        c, block, [&](Value a, Value b) { return combine(reduce.getKind(), a, b); });
+    const Buffer &buffer = kept[reduce.getResult()];
+    vector::StoreOp::create(c.b, c.loc, total, buffer.memory, firstRow);
+    c.buffers[reduce.getResult()] = buffer;
+  }
+}
+
+/// All tasks of one row; `sums` become the reductions' partial results, a vector each.
+void RowProgram::emitRow(ArrayRef<ColumnTask> tasks, int64_t columns, Value row,
+                         SmallVectorImpl<Value> &sums) {
   Index x(c.b, c.loc);
   int64_t vectors = c.padded(columns) / c.lanes;
   int64_t unroll = 4;
@@ -211,27 +292,20 @@ void RowProgram::emitColumnLoop(ArrayRef<ColumnTask> tasks, int64_t columns, Val
   if (vectors <= 8)
     unroll = vectors;
 
-  SmallVector<Value> partial;
-  SmallVector<tile::ReduceOp> reductions;
+  SmallVector<Value> neutral;
   for (const ColumnTask &task : tasks)
     if (auto reduce = dyn_cast<tile::ReduceOp>(task.op)) {
-      bool isMax = reduce.getKind() == tile::ReduceKind::Max;
-      float neutral = isMax ? -std::numeric_limits<float>::infinity() : 0.0f;
+      bool isSum = reduce.getKind() == tile::ReduceKind::Sum;
+      float value = isSum ? 0.0f : -std::numeric_limits<float>::infinity();
       auto type = c.vectorOf(c.b.getF32Type());
-      partial.push_back(
-          arith::ConstantOp::create(c.b, c.loc, DenseElementsAttr::get(type, neutral)));
-      reductions.push_back(reduce);
+      neutral.push_back(
+          arith::ConstantOp::create(c.b, c.loc, DenseElementsAttr::get(type, value)));
     }
 
-  auto combine = [&](tile::ReduceOp reduce, Value sum, Value value) -> Value {
-    if (reduce.getKind() == tile::ReduceKind::Max)
-      return arith::MaximumFOp::create(c.b, c.loc, sum, value);
-    return arith::AddFOp::create(c.b, c.loc, sum, value);
-  };
-  auto step = [&](Value column, SmallVector<Value> sums) {
+  auto step = [&](Value column, SmallVector<Value> partial) {
     for (int64_t u = 0; u < unroll; ++u) {
       Value at = Index(c.b, c.loc).add(column, u * c.lanes);
-      Evaluator evaluate(c, row, at, c.lanes, rowValues);
+      Evaluator evaluate(c, row, at, c.lanes);
       unsigned reduction = 0;
       for (const ColumnTask &task : tasks) {
         Value value = evaluate.matrix(task.value);
@@ -241,41 +315,35 @@ void RowProgram::emitColumnLoop(ArrayRef<ColumnTask> tasks, int64_t columns, Val
             Value left = y.sub(y.constant(columns), at);
             Value mask = vector::CreateMaskOp::create(
                 c.b, c.loc, VectorType::get({c.lanes}, c.b.getI1Type()), ValueRange{left});
-            value = arith::SelectOp::create(c.b, c.loc, mask, value, partial[reduction]);
+            value = arith::SelectOp::create(c.b, c.loc, mask, value, neutral[reduction]);
           }
-          sums[reduction] = combine(reduce, sums[reduction], value);
+          partial[reduction] = combine(reduce.getKind(), partial[reduction], value);
           ++reduction;
         } else if (auto store = dyn_cast<tile::StoreOp>(task.op)) {
           emitStoreVector(c, places[task.op], row, at, c.scalars.lookup(store.getValid()[1]),
                           value);
         } else {
-          Value r = task.buffer.isRow ? Index(c.b, c.loc).constant(0) : row;
+          Value r = task.buffer.rowIn(c, row);
           vector::StoreOp::create(c.b, c.loc, value, task.buffer.memory, ValueRange{r, at});
         }
       }
     }
-    return sums;
+    return partial;
   };
 
-  SmallVector<Value> sums;
   if (vectors == unroll) {
-    sums = step(x.constant(0), partial);
-  } else {
-    auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(vectors * c.lanes),
-                                   x.constant(unroll * c.lanes), partial);
-    OpBuilder::InsertionGuard guard(c.b);
-    c.b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> next = step(loop.getInductionVar(), llvm::to_vector_of<Value>(loop.getRegionIterArgs()));
-    if (!next.empty())
-      scf::YieldOp::create(c.b, c.loc, next);
-    sums = loop.getResults();
+    sums = step(x.constant(0), neutral);
+    return;
   }
-  for (auto [reduce, sum] : llvm::zip(reductions, sums)) {
-    auto kind = reduce.getKind() == tile::ReduceKind::Max ? vector::CombiningKind::MAXIMUMF
-                                                          : vector::CombiningKind::ADD;
-    Value total = vector::ReductionOp::create(c.b, c.loc, kind, sum);
-    rowValues[reduce.getResult()] = total;
-  }
+  auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(vectors * c.lanes),
+                                 x.constant(unroll * c.lanes), neutral);
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next =
+      step(loop.getInductionVar(), llvm::to_vector_of<Value>(loop.getRegionIterArgs()));
+  if (!next.empty())
+    scf::YieldOp::create(c.b, c.loc, next);
+  sums.assign(loop.result_begin(), loop.result_end());
 }
 
 void flashc::emitInto(Context &c, Value value, const Buffer &buffer) {
@@ -284,9 +352,8 @@ void flashc::emitInto(Context &c, Value value, const Buffer &buffer) {
   OpBuilder::InsertionGuard guard(c.b);
   c.b.setInsertionPointToStart(loop.getBody());
   Value row = loop.getInductionVar();
-  RowValues rowValues;
   if (!isMatrix(value)) {
-    Value scalar = Evaluator(c, row, Value(), 1, rowValues).vector(value);
+    Value scalar = Evaluator(c, row, Value(), 1).vector(value);
     memref::StoreOp::create(c.b, c.loc, scalar, buffer.memory, row);
     return;
   }
@@ -295,6 +362,6 @@ void flashc::emitInto(Context &c, Value value, const Buffer &buffer) {
                                     y.constant(c.lanes));
   c.b.setInsertionPointToStart(columns.getBody());
   Value column = columns.getInductionVar();
-  Value vector = Evaluator(c, row, column, c.lanes, rowValues).matrix(value);
+  Value vector = Evaluator(c, row, column, c.lanes).matrix(value);
   vector::StoreOp::create(c.b, c.loc, vector, buffer.memory, ValueRange{row, column});
 }

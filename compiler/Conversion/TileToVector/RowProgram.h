@@ -3,8 +3,9 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 // Between two dots stand elementwise ops, reductions along the columns and stores. All of them become one
-// loop over the rows: a row goes through phases, each a pass over its columns; a reduction's result
-// is there for the next phase. What a later phase needs again is kept in a buffer of one row.
+// loop over blocks of rows, as many as a vector has lanes. A block goes through phases: values of rank 1
+// are computed as vectors of rows, then each row passes over its columns; a reduction's result is there
+// for the next phase. What a later phase needs again is kept in a buffer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,15 +34,20 @@ private:
 
   void findOutputs();
   void requireLater(mlir::Value value);
-  void keep(mlir::Value value, bool inRowBuffer);
+  void keep(mlir::Value value, bool inBlockBuffer);
+  void keepRowValue(mlir::Value value);
   unsigned phaseOf(mlir::Value value);
   bool isCheap(mlir::Value value, int budget);
   bool isIn(mlir::Operation *op) const { return op && members.contains(op); }
 
-  void emitRow(mlir::Value row);
-  void emitRowValues(unsigned phase, mlir::Value row);
-  void emitColumns(unsigned phase, mlir::Value row);
-  void emitColumnLoop(llvm::ArrayRef<ColumnTask> tasks, int64_t columns, mlir::Value row);
+  void emitBlock(mlir::Value firstRow, mlir::Value extent);
+  void emitRowValues(unsigned phase, mlir::Value firstRow, mlir::Value extent);
+  void emitColumns(unsigned phase, mlir::Value firstRow, mlir::Value extent);
+  void emitColumnLoops(llvm::ArrayRef<ColumnTask> tasks, int64_t columns, mlir::Value firstRow,
+                       mlir::Value extent);
+  void emitRow(llvm::ArrayRef<ColumnTask> tasks, int64_t columns, mlir::Value row,
+               llvm::SmallVectorImpl<mlir::Value> &sums);
+  mlir::Value combine(tile::ReduceKind kind, mlir::Value sum, mlir::Value value);
 
   Context &c;
   llvm::SmallVector<mlir::Operation *> ops;
@@ -49,7 +55,7 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> phases;
   llvm::MapVector<mlir::Value, Buffer> kept; // not yet visible to the evaluator
   llvm::DenseMap<mlir::Operation *, Place> places;
-  RowValues rowValues;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> partialSums; // of reductions: lanes x lanes
   unsigned lastPhase = 0;
 };
 

@@ -113,7 +113,13 @@ bool isInClosedList(Operation &op) {
   if (isa<ReadOp, YieldOp, math::ExpOp, math::Exp2Op, math::LogOp, math::TanhOp, math::AbsFOp,
           math::AbsIOp, math::FloorOp, math::SqrtOp>(op))
     return true;
-  return isa<arith::ArithDialect>(op.getDialect());
+  // Ops of arith that are undefined for some inputs have no total form here, or more than one result.
+  return isa_and_nonnull<arith::ArithDialect>(op.getDialect()) && op.getNumResults() == 1 &&
+         !isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp, arith::FPToUIOp>(op);
+}
+
+bool isRegionType(Type type) {
+  return type.isIndex() || type.isF32() || type.isSignlessInteger(1) || type.isSignlessInteger(64);
 }
 
 LogicalResult verifyRegion(Operation *op, Region &region, StringRef name, bool isScore,
@@ -134,6 +140,11 @@ LogicalResult verifyRegion(Operation *op, Region &region, StringRef name, bool i
                                  << " region (arith, math exp exp2 log tanh absf absi floor sqrt, "
                                     "flash.read, flash.yield), got "
                                  << inner.getName();
+  for (Operation &inner : region.front())
+    for (Type type : llvm::concat<const Type>(inner.getOperandTypes(), inner.getResultTypes()))
+      if (!isRegionType(type) && !isa<ReadOp>(inner))
+        return inner.emitOpError() << "(A10) expected values of index, i64, f32 and i1 in a " << name
+                                   << " region, got " << type;
   auto yield = dyn_cast<YieldOp>(region.front().getTerminator());
   Type want = isScore ? Type(builder.getF32Type()) : Type(builder.getI1Type());
   if (!yield || yield.getValue().getType() != want)
@@ -210,6 +221,8 @@ LogicalResult OnlineAttentionOp::verify() {
     if (failed(verifyHeadDims(*this, qt.getDimSize(1), kt.getDimSize(1), vt.getDimSize(1))) ||
         failed(expectShape(*this, "(O2)", "v", getV(), {kt.getDimSize(0), vt.getDimSize(1)})))
       return failure();
+    if (!qt.hasStaticShape() || !kt.hasStaticShape())
+      return emitOpError() << "(O1) expected tiles of static shape, got " << qt << " and " << kt;
     row = {qt.getDimSize(0)};
   } else {
     if (getBoundary())
@@ -220,7 +233,8 @@ LogicalResult OnlineAttentionOp::verify() {
     row = *state;
   }
   if (failed(expectShape(*this, "(O2)", "m", getM(), row)) ||
-      failed(expectShape(*this, "(O2)", "l", getL(), row)))
+      failed(expectShape(*this, "(O2)", "l", getL(), row)) ||
+      (getRowMax() && failed(expectShape(*this, "(O2)", "row_max", getRowMax(), row))))
     return failure();
   row.push_back(vt.getShape().back());
   return expectShape(*this, "(O2)", "acc", getAcc(), row);
@@ -237,6 +251,8 @@ LogicalResult ScoresOp::verify() {
       q.getElementType() != k.getElementType())
     return emitOpError() << "(S1) expected q [Br, D] and k [Bc, D] of one element type, got " << q
                          << " and " << k;
+  if (!q.hasStaticShape() || !k.hasStaticShape())
+    return emitOpError() << "(S1) expected tiles of static shape, got " << q << " and " << k;
   Shape tile = {q.getDimSize(0), k.getDimSize(0)};
   if (failed(expectShape(*this, "(S1)", "s", getS(), tile)))
     return failure();

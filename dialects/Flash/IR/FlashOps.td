@@ -65,8 +65,8 @@ def Flash_AttentionOp : Flash_Op<"attention",
     - (A7) cu_seqlens_q and cu_seqlens_k come together, and the batch size is then 1.
     - (A8) sinks are `[Hq]` of f32.
     - (A9) regions have the arguments named above and yield one f32 (score) or i1 (mask).
-    - (A10) regions hold only ops of the closed list: arith, math (exp, exp2, log, tanh, absf, absi, floor,
-      sqrt), flash.read and flash.yield.
+    - (A10) regions hold only ops of the closed list: arith (but ceildiv, floordiv and fptoui), math (exp, exp2,
+      log, tanh, absf, absi, floor, sqrt), flash.read and flash.yield, on values of index, i64, f32 and i1.
 
     Example: causal attention with an ALiBi-like score.
 
@@ -120,9 +120,12 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     `base` is the base of the exponentials that evaluate the state (2: exp2 of the argument times log2 e;
     0: exp).
 
-    - (O1) the form is uniform: rank 4 without `at`, or rank 2 with six `at` operands.
+    `row_max` is the maximum of the kept scores, NaN where one is NaN. It is a component of its own, carried only
+    where it is asked for: the reference m may pass over NaNs, since they reach l.
+
+    - (O1) the form is uniform: rank 4 without `at`, or rank 2 and static with six `at` operands.
     - (O2) shapes agree as above.
-    - (O3) `init` is given whole (m, l, acc) or not at all, in the types of the results.
+    - (O3) `init` is given whole (m, l, acc[, row_max]) or not at all, in the types of the results.
     - (O4) regions as in flash.attention (A9, A10).
     - (O5) `boundary` stands on the tile form only.
     - (O6) base is 0 or 2.
@@ -146,7 +149,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
                        Variadic<Flash_Capture>:$captures,
                        F32Attr:$scale, DefaultValuedAttr<I32Attr, "2">:$base, UnitAttr:$boundary,
                        OptionalAttr<Flash_ScheduleAttr>:$schedule);
-  let results = (outs Flash_F32Tensor:$m, Flash_F32Tensor:$l, Flash_F32Tensor:$acc);
+  let results = (outs Flash_F32Tensor:$m, Flash_F32Tensor:$l, Flash_F32Tensor:$acc,
+                      Optional<Flash_F32Tensor>:$row_max);
   let regions = (region AnyRegion:$score, AnyRegion:$mask);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -203,8 +207,8 @@ def Flash_SinkStateOp : Flash_Op<"sink_state", [Pure]> {
 def Flash_FinalizeOp : Flash_Op<"finalize", [Pure]> {
   let summary = "Turns a state into the output and the log-sum-exp";
   let description = [{
-    `o = acc / l` rounded to o's type and `lse = m + log l` (Algorithm 1, lines 12 and 13). Where `m = -inf`
-    the row is empty: o = 0 and lse = -inf.
+    `o = acc / l` rounded to o's type and `lse = m + log l` (Algorithm 1, lines 12 and 13). Where `m = -inf` and
+    `l = 0` the row is empty: o = 0 and lse = -inf. (A row whose kept scores are all NaN has l = NaN.)
 
     - (F1) m and l have one shape, and acc that shape followed by Dv.
     - (F2) o is `[B, Sq, Hq, Dv]` for a state of rank 3, `[Br, Dv]` for one of rank 1; lse has m's type.
@@ -225,7 +229,7 @@ def Flash_ScoresOp : Flash_Op<"scores", [Pure, IsolatedFromAbove, AttrSizedOpera
     `s(r, c)` is the score of query i0 + r and key j0 + c after the score region, or -inf where the mask drops the
     pair; `keep(r, c)` says whether it is kept. `at` and `boundary` are those of flash.online_attention.
 
-    - (S1) q is `[Br, D]`, k `[Bc, D]`, the results `[Br, Bc]`, of f32 and i1.
+    - (S1) q is `[Br, D]`, k `[Bc, D]`, the results `[Br, Bc]`, of f32 and i1; all are static.
     - (S2) `at` gives (b, h, i0, j0, sq, sk).
     - (S3) regions as in flash.attention (A9, A10).
 

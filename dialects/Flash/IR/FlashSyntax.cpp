@@ -162,6 +162,8 @@ void OnlineAttentionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getM(), "m");
   setName(getL(), "l");
   setName(getAcc(), "acc");
+  if (getRowMax())
+    setName(getRowMax(), "row_max");
 }
 
 void ScoresOp::getAsmResultNames(OpAsmSetValueNameFn setName) {

@@ -26,10 +26,14 @@ struct Scores {
   Value keep; // null where everything is kept
 };
 
+/// Whether multiplying by `scale` can wait until after the maximum: it keeps the order, and -inf.
+bool isPositive(const APFloat &scale) { return scale.isFiniteNonZero() && !scale.isNegative(); }
+
 /// The scores of a tile: scale, score region, mask region, end of the sequence. `Op` is
-/// flash.online_attention in its tile form or flash.scores.
+/// flash.online_attention in its tile form or flash.scores. With `isScaled` false the products are left
+/// without their scale.
 template <typename Op>
-Scores emitScores(OpBuilder &b, Op op, TileMath &math) {
+Scores emitScores(OpBuilder &b, Op op, TileMath &math, bool isScaled) {
   Location loc = op.getLoc();
   int64_t rows = cast<RankedTensorType>(op.getQ().getType()).getDimSize(0);
   int64_t columns = cast<RankedTensorType>(op.getK().getType()).getDimSize(0);
@@ -39,7 +43,7 @@ Scores emitScores(OpBuilder &b, Op op, TileMath &math) {
   Scores result;
   result.s = tile::DotOp::create(b, loc, scoreType, op.getQ(), op.getK(), Value(), Value(),
                                  /*transpose_b=*/true);
-  if (!op.getScale().isExactlyValue(1.0))
+  if (isScaled && !op.getScale().isExactlyValue(1.0))
     result.s = arith::MulFOp::create(
         b, loc, result.s, math.constant(scoreType, op.getScale().convertToFloat()));
 
@@ -72,16 +76,27 @@ Scores emitScores(OpBuilder &b, Op op, TileMath &math) {
 void lower(OpBuilder &b, OnlineAttentionOp op) {
   Location loc = op.getLoc();
   TileMath math(b, loc, op.getBase());
-  Scores scores = emitScores(b, op, math);
+  // Without a score region the maximum is that of the bare products, and scaled by rows.
+  bool isFolded = op.getScore().empty() && isPositive(op.getScale());
+  Scores scores = emitScores(b, op, math, /*isScaled=*/!isFolded);
   Type rowType = op.getM().getType();
+  Value rowScale = math.constant(rowType, op.getScale().convertToFloat());
 
   bool hasInit = !op.getInit().empty();
-  Value m = tile::ReduceOp::create(b, loc, rowType, tile::ReduceKind::Max, scores.s);
+  auto reduceMax = [&](tile::ReduceKind kind) -> Value {
+    Value result = tile::ReduceOp::create(b, loc, rowType, kind, scores.s);
+    return isFolded ? Value(arith::MulFOp::create(b, loc, result, rowScale)) : result;
+  };
+  Value m = reduceMax(tile::ReduceKind::MaxNum);
   if (hasInit)
-    m = arith::MaximumFOp::create(b, loc, op.getInit()[0], m);
+    m = math.maximum(op.getInit()[0], m);
   Value reference = math.safeReference(m);
-  Value shifted =
-      arith::SubFOp::create(b, loc, scores.s, math.broadcast(reference, scores.s));
+  // Product and difference are rounded apart, so that the maximum itself gives exactly 0 however large it is.
+  Value scaled = scores.s;
+  if (isFolded && !op.getScale().isExactlyValue(1.0))
+    scaled = arith::MulFOp::create(
+        b, loc, scaled, math.constant(scaled.getType(), op.getScale().convertToFloat()));
+  Value shifted = arith::SubFOp::create(b, loc, scaled, math.broadcast(reference, scaled));
   Value p = math.exp(shifted);
   Value l = tile::ReduceOp::create(b, loc, rowType, tile::ReduceKind::Sum, p);
   Value acc;
@@ -94,12 +109,18 @@ void lower(OpBuilder &b, OnlineAttentionOp op) {
   Value rounded = math.round(p, cast<RankedTensorType>(op.getV().getType()).getElementType());
   acc = tile::DotOp::create(b, loc, op.getAcc().getType(), rounded, op.getV(), acc, scores.keep,
                             /*transpose_b=*/false);
-  op.replaceAllUsesWith(ValueRange{m, l, acc});
+  SmallVector<Value> results = {m, l, acc};
+  if (op.getRowMax()) {
+    results.push_back(reduceMax(tile::ReduceKind::Max));
+    if (hasInit)
+      results[3] = arith::MaximumFOp::create(b, loc, op.getInit()[3], results[3]);
+  }
+  op.replaceAllUsesWith(results);
 }
 
 void lower(OpBuilder &b, ScoresOp op) {
   TileMath math(b, op.getLoc(), 0);
-  Scores scores = emitScores(b, op, math);
+  Scores scores = emitScores(b, op, math, /*isScaled=*/true);
   if (!scores.keep)
     scores.keep = arith::ConstantOp::create(
         b, op.getLoc(),
@@ -110,7 +131,7 @@ void lower(OpBuilder &b, ScoresOp op) {
 void lower(OpBuilder &b, MergeOp op) {
   Location loc = op.getLoc();
   TileMath math(b, loc, op.getBase());
-  Value m = arith::MaximumFOp::create(b, loc, op.getM1(), op.getM2());
+  Value m = math.maximum(op.getM1(), op.getM2());
   Value reference = math.safeReference(m);
   Value f1 = math.rescale(op.getM1(), reference), f2 = math.rescale(op.getM2(), reference);
   Value l = arith::AddFOp::create(b, loc, arith::MulFOp::create(b, loc, op.getL1(), f1),
@@ -132,8 +153,11 @@ void lower(OpBuilder &b, SinkStateOp op) {
 void lower(OpBuilder &b, FinalizeOp op) {
   Location loc = op.getLoc();
   TileMath math(b, loc, 0);
-  Value empty = math.isEmpty(op.getM());
-  Value one = math.constant(op.getL().getType(), 1.0);
+  Type rowType = op.getL().getType();
+  Value one = math.constant(rowType, 1.0);
+  Value noSum = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, op.getL(),
+                                      math.constant(rowType, 0.0));
+  Value empty = arith::AndIOp::create(b, loc, math.isNegativeInfinity(op.getM()), noSum);
   // An empty row has acc = 0, so dividing it by 1 gives the 0 that it should.
   Value divisor = arith::SelectOp::create(b, loc, empty, one, op.getL());
   Value o = arith::DivFOp::create(b, loc, op.getAcc(), math.broadcast(divisor, op.getAcc()));
@@ -142,6 +166,15 @@ void lower(OpBuilder &b, FinalizeOp op) {
   Value lse = arith::AddFOp::create(b, loc, op.getM(), math::LogOp::create(b, loc, divisor));
   Type element = cast<RankedTensorType>(op.getO().getType()).getElementType();
   op.replaceAllUsesWith(ValueRange{math.round(o, element), lse});
+}
+
+/// Emits an error where an array that is read does not lie in memory.
+LogicalResult expectMemory(Operation *op, ValueRange arrays) {
+  for (Value array : arrays)
+    if (!isa<MemRefType>(array.getType()))
+      return op->emitOpError() << "expected captures in memory, got " << array.getType()
+                               << "; run flash-tile first";
+  return success();
 }
 
 struct Decompose : flash::impl::FlashDecomposeBase<Decompose> {
@@ -155,6 +188,8 @@ struct Decompose : flash::impl::FlashDecomposeBase<Decompose> {
                                       "first";
               return WalkResult::interrupt();
             }
+            if (failed(expectMemory(op, online.getCaptures())))
+              return WalkResult::interrupt();
             lower(b, online);
             op->erase();
             return WalkResult::skip();
@@ -164,11 +199,16 @@ struct Decompose : flash::impl::FlashDecomposeBase<Decompose> {
               op->emitOpError() << "expected the tile form, got whole tensors; run flash-tile first";
               return WalkResult::interrupt();
             }
+            if (auto scores = dyn_cast<ScoresOp>(op))
+              if (failed(expectMemory(op, scores.getCaptures())))
+                return WalkResult::interrupt();
             lower(b, typed);
             op->erase();
             return WalkResult::skip();
           })
           .Case([&](ReadOp read) {
+            if (failed(expectMemory(op, read.getArray())))
+              return WalkResult::interrupt();
             read.replaceAllUsesWith(lowerScalarRead(b, read));
             op->erase();
             return WalkResult::skip();

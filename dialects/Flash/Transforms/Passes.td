@@ -21,7 +21,7 @@ def FlashToOnline : Pass<"flash-to-online", "::mlir::func::FuncOp"> {
   let summary = "Restates attention over the softmax state";
   let description = [{
     `flash.attention` becomes `flash.online_attention`, a `flash.merge` with the sink's state where there are sinks,
-    and `flash.finalize`. The row max is the reference of the state before the sink joins. Ops whose schedule asks
+    and `flash.finalize`. Ops whose schedule asks
     for the standard strategy stay as they are.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];

@@ -186,7 +186,7 @@ private:
       return SmallVector<Value>{arith::AddFOp::create(n, loc, carried[0], here)};
     })[0];
     Value divisor =
-        arith::SelectOp::create(b, loc, math.isEmpty(m), math.constant(rows, 1.0), l);
+        arith::SelectOp::create(b, loc, math.isNegativeInfinity(m), math.constant(rows, 1.0), l);
     kernel.forEachKeyTile({}, [&](OpBuilder &n, const KeyTile &keys, ValueRange) {
       Value e = exponential(n, keys);
       TileMath local(n, loc, base);

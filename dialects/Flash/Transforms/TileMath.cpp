@@ -38,17 +38,22 @@ Value TileMath::broadcast(Value row, Value like) {
 
 Value TileMath::exp(Value x) {
   if (base == 0)
-    return math::ExpOp::create(b, loc, x);
+    return math::ExpOp::create(b, loc, x, arith::FastMathFlags::afn);
   Value log2e = constant(x.getType(), 1.0 / llvm::numbers::ln2);
   return math::Exp2Op::create(b, loc, arith::MulFOp::create(b, loc, x, log2e));
 }
 
-Value TileMath::isEmpty(Value m) {
+Value TileMath::maximum(Value x, Value y) {
+  Value isLarger = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, y, x);
+  return arith::SelectOp::create(b, loc, isLarger, y, x);
+}
+
+Value TileMath::isNegativeInfinity(Value m) {
   return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, m, negativeInfinity(m.getType()));
 }
 
 Value TileMath::safeReference(Value m) {
-  return arith::SelectOp::create(b, loc, isEmpty(m), constant(m.getType(), 0.0), m);
+  return arith::SelectOp::create(b, loc, isNegativeInfinity(m), constant(m.getType(), 0.0), m);
 }
 
 Value TileMath::rescale(Value m, Value safeReference) {

@@ -29,13 +29,15 @@ public:
   mlir::Value splat(mlir::Value value, llvm::ArrayRef<int64_t> shape);
   /// The tile (r, c) of the row vector `row` (r); c is the columns of `like`.
   mlir::Value broadcast(mlir::Value row, mlir::Value like);
-  /// exp(x): the only place that knows the exponent base.
+  /// exp(x) for x <= 0, flushed to 0 under 2^-126: the only place that knows the exponent base.
   mlir::Value exp(mlir::Value x);
   /// The reference to subtract: m, or 0 where m is -inf, so that no -inf - -inf arises.
   mlir::Value safeReference(mlir::Value m);
   /// exp(m - reference): the factor that moves a state from m to a new reference.
   mlir::Value rescale(mlir::Value m, mlir::Value safeReference);
-  mlir::Value isEmpty(mlir::Value m);
+  mlir::Value isNegativeInfinity(mlir::Value m);
+  /// The larger of the two, passing over a NaN in `b` (by the rule of x86's maxps).
+  mlir::Value maximum(mlir::Value a, mlir::Value b);
   /// acc(r, c) * factor(r).
   mlir::Value scaleRows(mlir::Value acc, mlir::Value factor);
   /// `value` (f32) rounded to the element type of `type`.

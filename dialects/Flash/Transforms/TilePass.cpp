@@ -9,6 +9,7 @@
 #include "dialects/Flash/Transforms/KernelBuilder.h"
 #include "dialects/Flash/Transforms/TileMath.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace flashc::flash {
 #define GEN_PASS_DEF_FLASHTILE
@@ -35,6 +36,8 @@ public:
     if (Value known = map.lookupOrNull(whole))
       return known;
     Operation *op = whole.getDefiningOp();
+    if (!op)
+      return {};
     SmallVector<Value> tiles =
         llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
             .Case<OnlineAttentionOp, MergeOp, SinkStateOp, FinalizeOp>(
@@ -59,10 +62,15 @@ private:
     Value q = kernel.loadQueries();
     SmallVector<Value> identity = {math.negativeInfinity(rows), math.constant(rows, 0.0),
                                    math.constant(acc, 0.0)};
+    SmallVector<Type> types = {rows, rows, acc};
+    if (op.getRowMax()) {
+      types.push_back(rows);
+      identity.push_back(identity.front());
+    }
     auto step = [&](OpBuilder &nested, const KeyTile &keys, ValueRange state) {
       Value k = kernel.loadKeys(nested, keys), v = kernel.loadValues(nested, keys);
       auto inner = OnlineAttentionOp::create(
-          nested, loc, TypeRange{rows, rows, acc}, q, k, v, state, kernel.at(keys), Value(),
+          nested, loc, types, q, k, v, state, kernel.at(keys), Value(),
           Value(), Value(), memory.captures, op.getScaleAttr(), op.getBaseAttr(),
           nested.getUnitAttr(), /*schedule=*/nullptr);
       cloneRegionOnMemory(op.getScore(), inner.getScore(), memory.captures);
@@ -143,6 +151,34 @@ LogicalResult tileOnline(func::FuncOp func, OnlineAttentionOp op) {
   return ok;
 }
 
+/// What both strategies ask of a function with the attention op `root`: memory can stand for its tensors.
+LogicalResult checkFunction(func::FuncOp func, Operation *root) {
+  for (Type type : func.getArgumentTypes())
+    if (!isa<RankedTensorType>(type))
+      return func.emitOpError() << "expected arguments that are ranked tensors, got " << type;
+  if (!func.getBody().hasOneBlock() || root->getBlock() != &func.getBody().front())
+    return func.emitOpError() << "expected one block that holds the attention op, got control flow";
+  auto exit = dyn_cast<func::ReturnOp>(func.getBody().front().getTerminator());
+  if (!exit)
+    return func.emitOpError() << "expected a return at the end";
+  SmallVector<Value> inputs(root->getOperands());
+  func.walk([&](SinkStateOp sink) { inputs.push_back(sink.getSinks()); });
+  for (Value input : inputs)
+    if (!isa<BlockArgument>(input))
+      return root->emitOpError() << "expected inputs that are arguments of the function, got a result of "
+                                 << input.getDefiningOp()->getName();
+  auto standard = dyn_cast<AttentionOp>(root);
+  if (!standard)
+    return success(); // TileEmitter checks where results come from
+  llvm::SmallDenseSet<Value> returned;
+  for (Value result : exit.getOperands())
+    if (result.getDefiningOp() != root || !returned.insert(result).second)
+      return func.emitOpError() << "expected results of the attention op, each once";
+  if (!returned.contains(standard.getO()))
+    return func.emitOpError() << "expected the attention op's o among the results";
+  return success();
+}
+
 struct TilePass : flash::impl::FlashTileBase<TilePass> {
   void runOnOperation() override {
     for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
@@ -158,6 +194,8 @@ struct TilePass : flash::impl::FlashTileBase<TilePass> {
         func.emitOpError() << "expected one attention op per function, got " << roots.size();
         return signalPassFailure();
       }
+      if (failed(checkFunction(func, roots.front())))
+        return signalPassFailure();
       auto online = dyn_cast<OnlineAttentionOp>(roots.front());
       if (failed(online ? tileOnline(func, online)
                         : tileStandard(func, cast<AttentionOp>(roots.front()))))

@@ -37,19 +37,20 @@ void rewrite(AttentionOp op) {
   auto accType = RankedTensorType::get(rows, b.getF32Type());
   int32_t base = exponentBase(op);
 
+  SmallVector<Type> stateTypes = {rowType, rowType, accType}, onlineTypes = stateTypes;
+  if (op.getRowMax())
+    onlineTypes.push_back(rowType);
   auto online = OnlineAttentionOp::create(
-      b, loc, TypeRange{rowType, rowType, accType}, op.getQ(), op.getK(), op.getV(),
+      b, loc, onlineTypes, op.getQ(), op.getK(), op.getV(),
       /*init=*/ValueRange{}, /*at=*/ValueRange{}, op.getCuSeqlensQ(), op.getCuSeqlensK(),
       op.getSequsedK(), op.getCaptures(), op.getScaleAttr(), b.getI32IntegerAttr(base),
       /*boundary=*/nullptr, op.getScheduleAttr());
   online.getScore().takeBody(op.getScore());
   online.getMask().takeBody(op.getMask());
-  // The row max is the maximum of the kept scores alone, so it is taken before the sink joins.
-  Value rowMax = online.getM();
   ValueRange state = online.getResults();
   if (op.getSinks()) {
-    auto sink = SinkStateOp::create(b, loc, TypeRange{rowType, rowType, accType}, op.getSinks());
-    state = MergeOp::create(b, loc, TypeRange{rowType, rowType, accType}, state[0], state[1],
+    auto sink = SinkStateOp::create(b, loc, stateTypes, op.getSinks());
+    state = MergeOp::create(b, loc, stateTypes, state[0], state[1],
                             state[2], sink.getM(), sink.getL(), sink.getAcc(),
                             b.getI32IntegerAttr(base))
                 .getResults();
@@ -65,7 +66,7 @@ void rewrite(AttentionOp op) {
     old.replaceAllUsesWith(value);
   };
   replace(op.getLse(), finalize.getLse());
-  replace(op.getRowMax(), rowMax);
+  replace(op.getRowMax(), online.getRowMax());
   op.erase();
 }
 

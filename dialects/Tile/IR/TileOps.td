@@ -27,7 +27,8 @@ def TileDialect : Dialect {
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
 
 def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
-    I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Sum", 1, "sum">]> {
+    I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Sum", 1, "sum">,
+    I32EnumAttrCase<"MaxNum", 2, "maxnum">]> {
   let cppNamespace = "::flashc::tile";
 }
 
@@ -96,7 +97,8 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments]> {
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "Reduces the columns of a tile";
   let description = [{
-    `result(r) = max_c x(r, c)` (a NaN gives NaN) or the sum over c.
+    `result(r) = max_c x(r, c)` or the sum over c. With `max` a NaN gives NaN; `maxnum` passes over NaNs (-inf where
+    nothing else is left), which is an instruction less per element.
 
     - (E1) x is (r, c) of f32 and the result (r) of f32.
 

@@ -199,3 +199,21 @@ func.func @S3(%q: tensor<64x32xf32>, %i: index) {
     {scale = 1.0 : f32} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>, tensor<64x64xi1>
   return
 }
+
+// -----
+
+func.func @O1_static(%q: tensor<?x32xf32>, %i: index) {
+  // expected-error @below {{(O1) expected tiles of static shape, got 'tensor<?x32xf32>' and 'tensor<?x32xf32>'}}
+  flash.online_attention %q, %q, %q at(%i, %i, %i, %i, %i, %i) {scale = 1.0 : f32}
+    : tensor<?x32xf32>, tensor<?x32xf32>, tensor<?x32xf32>
+    -> tensor<?xf32>, tensor<?xf32>, tensor<?x32xf32>
+  return
+}
+
+// -----
+
+func.func @S1_static(%q: tensor<?x32xf32>, %i: index) {
+  // expected-error @below {{(S1) expected tiles of static shape, got 'tensor<?x32xf32>' and 'tensor<?x32xf32>'}}
+  flash.scores %q, %q at(%i, %i, %i, %i, %i, %i) {scale = 1.0 : f32} : tensor<?x32xf32>, tensor<?x32xf32> -> tensor<?x?xf32>, tensor<?x?xi1>
+  return
+}

@@ -251,3 +251,40 @@ func.func @R2(%array: tensor<?xi8>, %i: index) {
   %x = flash.read %array[%i] : tensor<?xi8> -> f32
   return
 }
+
+// -----
+
+func.func @A10_types(%q: tensor<1x8x2x32xf32>) {
+  flash.attention %q, %q, %q
+    score (%s: f32, %b: index, %h: index, %i: index, %j: index, %sq: index, %sk: index) {
+      // expected-error @below {{(A10) expected values of index, i64, f32 and i1 in a score region, got 'f64'}}
+      %wide = arith.extf %s : f32 to f64
+      flash.yield %s : f32
+    }
+    {scale = 1.0 : f32}
+    : tensor<1x8x2x32xf32>, tensor<1x8x2x32xf32>, tensor<1x8x2x32xf32> -> tensor<1x8x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @A10_partial(%q: tensor<1x8x2x32xf32>) {
+  flash.attention %q, %q, %q
+    mask (%b: index, %h: index, %i: index, %j: index, %sq: index, %sk: index) {
+      // expected-error @below {{(A10) expected an op of the closed list in a mask region}}
+      %x = arith.floordivsi %i, %j : index
+      %keep = arith.cmpi sle, %j, %x : index
+      flash.yield %keep : i1
+    }
+    {scale = 1.0 : f32}
+    : tensor<1x8x2x32xf32>, tensor<1x8x2x32xf32>, tensor<1x8x2x32xf32> -> tensor<1x8x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @unranked(%q: tensor<*xf32>) {
+  // expected-error @below {{operand #0 must be ranked tensor of 32-bit float or bfloat16 type or 16-bit float values, but got 'tensor<*xf32>'}}
+  flash.attention %q, %q, %q {scale = 1.0 : f32} : tensor<*xf32>, tensor<*xf32>, tensor<*xf32> -> tensor<*xf32>
+  return
+}

@@ -13,20 +13,6 @@ using namespace flashc::test;
 
 namespace {
 
-AttentionCase makeCase(DType type, int64_t d, int64_t dv, int64_t batch, int64_t sq, int64_t sk,
-                       int64_t hq, int64_t hkv) {
-  AttentionCase c;
-  c.desc.dtype = type;
-  c.desc.headDim = d;
-  c.desc.valueDim = dv;
-  c.batch = batch;
-  c.sq = sq;
-  c.sk = sk;
-  c.hq = hq;
-  c.hkv = hkv;
-  return c;
-}
-
 void expectPass(const AttentionCase &c) {
   CaseOutcome outcome = runCase(c);
   EXPECT_TRUE(outcome.passed) << c.describe() << "\n" << outcome.message;

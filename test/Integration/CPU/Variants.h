@@ -1,0 +1,62 @@
+//===- Variants.h - the ways in which each semantic rule is tested -*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// What attention means does not depend on strategy, schedule or target, so every rule is tested on several.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_TEST_INTEGRATION_CPU_VARIANTS_H
+#define FLASHC_TEST_INTEGRATION_CPU_VARIANTS_H
+
+#include "test/Support/AttentionCase.h"
+
+#include <gtest/gtest.h>
+
+namespace flashc::test {
+
+struct Variant {
+  const char *name;
+  Strategy strategy = Strategy::Online;
+  const char *schedule = "";
+  const char *target = "";
+};
+
+inline const Variant kVariants[] = {
+    {"Online"},
+    {"Standard", Strategy::Standard},
+    {"SmallTiles", Strategy::Online, "tile=[6,16],micro=[6,16]", "x86-64-v3"},
+    {"Paper", Strategy::Online, "paper", "x86-64-v4"},
+};
+
+inline std::string nameOfVariant(const testing::TestParamInfo<Variant> &info) {
+  return info.param.name;
+}
+
+class VariantTest : public testing::TestWithParam<Variant> {
+protected:
+  void SetUp() override {
+    if (!canRunTarget(GetParam().target))
+      GTEST_SKIP() << "this machine has no " << GetParam().target;
+  }
+
+  /// A case of this variant.
+  AttentionCase make(DType type, int64_t d, int64_t batch, int64_t sq, int64_t sk, int64_t hq = 1,
+                     int64_t hkv = 1) const {
+    AttentionCase c = makeCase(type, d, d, batch, sq, sk, hq, hkv);
+    c.desc.strategy = GetParam().strategy;
+    c.desc.schedule = GetParam().schedule;
+    c.desc.target = GetParam().target;
+    return c;
+  }
+
+  static CaseOutcome expectPass(const AttentionCase &c) {
+    CaseOutcome outcome = runCase(c);
+    EXPECT_TRUE(outcome.passed) << outcome.message << "\n" << c.describe();
+    return outcome;
+  }
+};
+
+} // namespace flashc::test
+
+#endif // FLASHC_TEST_INTEGRATION_CPU_VARIANTS_H

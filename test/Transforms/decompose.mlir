@@ -1,0 +1,112 @@
+// RUN: flash-opt %s --pass-pipeline='builtin.module(func.func(flash-decompose,canonicalize,cse))' | FileCheck %s
+
+// Algorithm 1, lines 9 to 13: scores, the new maximum, the old state rescaled to it.
+// CHECK-LABEL: func.func @online
+// CHECK-SAME:    (%[[Q:.*]]: tensor<4x32xbf16>, %[[K:.*]]: tensor<8x32xbf16>, %[[V:.*]]: tensor<8x16xbf16>, %[[M:.*]]: tensor<4xf32>, %[[L:.*]]: tensor<4xf32>, %[[ACC:.*]]: tensor<4x16xf32>, %[[B:[a-z0-9]+]]: index, %[[H:[a-z0-9]+]]: index, %[[I0:[a-z0-9]+]]: index, %[[J0:[a-z0-9]+]]: index, %[[SQ:[a-z0-9]+]]: index, %[[SK:[a-z0-9]+]]: index)
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<4xf32>
+// CHECK-DAG:     %[[NONE:.*]] = arith.constant dense<0xFF800000> : tensor<4xf32>
+// CHECK-DAG:     %[[DROPPED:.*]] = arith.constant dense<0xFF800000> : tensor<4x8xf32>
+// CHECK-DAG:     %[[SCALE:.*]] = arith.constant dense<5.000000e-01> : tensor<4x8xf32>
+// CHECK:         %[[QK:.*]] = tile.dot %[[Q]], %[[K]] {transpose_b} : {{.*}} -> tensor<4x8xf32>
+// CHECK:         %[[SCALED:.*]] = arith.mulf %[[QK]], %[[SCALE]]
+// CHECK:         %[[I:.*]] = tile.coords %[[I0]] dim 0 : tensor<4x8xindex>
+// CHECK:         %[[J:.*]] = tile.coords %[[J0]] dim 1 : tensor<4x8xindex>
+// CHECK:         %[[CAUSAL:.*]] = arith.cmpi sle, %[[J]], %[[I]]
+// Keys beyond the sequence are dropped, and what is dropped has the score -inf.
+// CHECK:         %[[END:.*]] = tensor.splat %[[SK]] : tensor<4x8xindex>
+// CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %[[J]], %[[END]]
+// CHECK:         %[[KEEP:.*]] = arith.andi %[[INSIDE]], %[[CAUSAL]]
+// CHECK:         %[[S:.*]] = arith.select %[[KEEP]], %[[SCALED]], %[[DROPPED]]
+// CHECK:         %[[HERE:.*]] = tile.reduce max %[[S]]
+// CHECK:         %[[M1:.*]] = arith.maximumf %[[M]], %[[HERE]]
+// Where nothing is kept yet the reference is 0, for -inf - (-inf) is no number.
+// CHECK:         %[[EMPTY:.*]] = arith.cmpf oeq, %[[M1]], %[[NONE]]
+// CHECK:         %[[REF:.*]] = arith.select %[[EMPTY]], %[[ZERO]], %[[M1]]
+// CHECK:         %[[REFS:.*]] = tile.broadcast %[[REF]]
+// CHECK:         %[[SHIFTED:.*]] = arith.subf %[[S]], %[[REFS]]
+// CHECK:         %[[P:.*]] = math.exp %[[SHIFTED]]
+// l sums P before it is rounded.
+// CHECK:         %[[SUM:.*]] = tile.reduce sum %[[P]]
+// CHECK:         %[[CHANGE:.*]] = arith.subf %[[M]], %[[REF]]
+// CHECK:         %[[FACTOR:.*]] = math.exp %[[CHANGE]]
+// CHECK:         %[[OLD:.*]] = arith.mulf %[[L]], %[[FACTOR]]
+// CHECK:         %[[L1:.*]] = arith.addf %[[OLD]], %[[SUM]]
+// CHECK:         %[[FACTORS:.*]] = tile.broadcast %[[FACTOR]]
+// CHECK:         %[[SCALEDACC:.*]] = arith.mulf %[[ACC]], %[[FACTORS]]
+// CHECK:         %[[ROUNDED:.*]] = arith.truncf %[[P]] : tensor<4x8xf32> to tensor<4x8xbf16>
+// CHECK:         %[[ACC1:.*]] = tile.dot %[[ROUNDED]], %[[V]] init(%[[SCALEDACC]] : tensor<4x16xf32>) keep(%[[KEEP]] : tensor<4x8xi1>)
+// CHECK:         return %[[M1]], %[[L1]], %[[ACC1]]
+func.func @online(%q: tensor<4x32xbf16>, %k: tensor<8x32xbf16>, %v: tensor<8x16xbf16>, %m: tensor<4xf32>,
+                  %l: tensor<4xf32>, %acc: tensor<4x16xf32>, %b: index, %h: index, %i0: index, %j0: index,
+                  %sq: index, %sk: index) -> (tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>) {
+  %m1, %l1, %acc1 = flash.online_attention %q, %k, %v
+    init(%m, %l, %acc : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>) at(%b, %h, %i0, %j0, %sq, %sk)
+    mask (%b1: index, %h1: index, %i: index, %j: index, %sq1: index, %sk1: index) {
+      %keep = arith.cmpi sle, %j, %i : index
+      flash.yield %keep : i1
+    }
+    {base = 0 : i32, boundary, scale = 0.5 : f32}
+    : tensor<4x32xbf16>, tensor<8x32xbf16>, tensor<8x16xbf16> -> tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+  return %m1, %l1, %acc1 : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+}
+
+// Without init, mask and boundary nothing is rescaled or selected; a scale of 1 costs nothing. Base 2 uses exp2.
+// CHECK-LABEL: func.func @bare
+// CHECK-NOT:     arith.select %{{.*}} : tensor<4x8xi1>
+// CHECK:         %[[S:.*]] = tile.dot %{{.*}} {transpose_b}
+// CHECK-NEXT:    tile.reduce max %[[S]]
+// CHECK-NOT:     math.exp %
+// CHECK:         math.exp2
+// CHECK:         tile.dot %{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<8x16xf32> -> tensor<4x16xf32>
+func.func @bare(%q: tensor<4x32xf32>, %k: tensor<8x32xf32>, %v: tensor<8x16xf32>, %x: index) -> tensor<4x16xf32> {
+  %m1, %l1, %acc1 = flash.online_attention %q, %k, %v at(%x, %x, %x, %x, %x, %x)
+    {base = 2 : i32, scale = 1.0 : f32}
+    : tensor<4x32xf32>, tensor<8x32xf32>, tensor<8x16xf32> -> tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+  return %acc1 : tensor<4x16xf32>
+}
+
+// CHECK-LABEL: func.func @merge
+// CHECK-SAME:    (%[[M1:.*]]: tensor<4xf32>, %[[L1:.*]]: tensor<4xf32>, %[[A1:.*]]: tensor<4x16xf32>, %[[SINK:.*]]: f32)
+// CHECK:         %[[M2:.*]] = tensor.splat %[[SINK]] : tensor<4xf32>
+// CHECK:         %[[M:.*]] = arith.maximumf %[[M1]], %[[M2]]
+// CHECK:         %[[F1:.*]] = math.exp
+// CHECK:         %[[F2:.*]] = math.exp
+// The sink's l is 1 and its acc 0.
+// CHECK:         %[[LEFT:.*]] = arith.mulf %[[L1]], %[[F1]]
+// CHECK:         arith.addf %[[LEFT]], %[[F2]]
+func.func @merge(%m1: tensor<4xf32>, %l1: tensor<4xf32>, %acc1: tensor<4x16xf32>, %sink: f32)
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>) {
+  %m2, %l2, %acc2 = flash.sink_state %sink : f32 -> tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+  %m, %l, %acc = flash.merge (%m1, %l1, %acc1), (%m2, %l2, %acc2) {base = 0 : i32}
+    : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+  return %m, %l, %acc : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+}
+
+// An empty row is told by its maximum: it divides by 1, o is 0 and lse stays -inf.
+// CHECK-LABEL: func.func @finalize
+// CHECK-SAME:    (%[[M:.*]]: tensor<4xf32>, %[[L:.*]]: tensor<4xf32>, %[[ACC:.*]]: tensor<4x16xf32>)
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<4x16xf32>
+// CHECK-DAG:     %[[NONE:.*]] = arith.constant dense<0xFF800000> : tensor<4xf32>
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<4xf32>
+// CHECK:         %[[EMPTY:.*]] = arith.cmpf oeq, %[[M]], %[[NONE]]
+// CHECK:         %[[DIVISOR:.*]] = arith.select %[[EMPTY]], %[[ONE]], %[[L]]
+// CHECK:         %[[QUOTIENT:.*]] = arith.divf %[[ACC]],
+// CHECK:         %[[O:.*]] = arith.select %{{.*}}, %[[ZERO]], %[[QUOTIENT]]
+// CHECK:         %[[LOG:.*]] = math.log %[[DIVISOR]]
+// CHECK:         %[[LSE:.*]] = arith.addf %[[M]], %[[LOG]]
+// CHECK:         %[[ROUNDED:.*]] = arith.truncf %[[O]] : tensor<4x16xf32> to tensor<4x16xf16>
+// CHECK:         return %[[ROUNDED]], %[[LSE]]
+func.func @finalize(%m: tensor<4xf32>, %l: tensor<4xf32>, %acc: tensor<4x16xf32>) -> (tensor<4x16xf16>, tensor<4xf32>) {
+  %o, %lse = flash.finalize %m, %l, %acc
+    : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32> -> tensor<4x16xf16>, tensor<4xf32>
+  return %o, %lse : tensor<4x16xf16>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @scores
+// CHECK:         %[[ALL:.*]] = arith.constant dense<true> : tensor<4x8xi1>
+// CHECK:         return %{{.*}}, %[[ALL]]
+func.func @scores(%q: tensor<4x32xf32>, %k: tensor<8x32xf32>, %x: index) -> (tensor<4x8xf32>, tensor<4x8xi1>) {
+  %s, %keep = flash.scores %q, %k at(%x, %x, %x, %x, %x, %x) {scale = 1.0 : f32}
+    : tensor<4x32xf32>, tensor<8x32xf32> -> tensor<4x8xf32>, tensor<4x8xi1>
+  return %s, %keep : tensor<4x8xf32>, tensor<4x8xi1>
+}

@@ -1,0 +1,133 @@
+//===- Compiled.cpp - what the subcommands ask of the compiler ------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+#include "tools/flashc/Compiled.h"
+#include "compiler/Driver/Compile.h"
+
+#include <map>
+#include <sstream>
+
+namespace flashc::tool {
+namespace {
+
+/// More tiles (or rows) than this are not counted one by one.
+constexpr double mostCounted = 1 << 24;
+
+/// Equal sequences together; their order matters only to masks that read b.
+std::vector<Lengths> merge(const std::vector<Lengths> &lengths) {
+  std::map<std::pair<int64_t, int64_t>, int64_t> batches;
+  for (const Lengths &entry : lengths)
+    batches[{entry.queries, entry.keys}] += entry.batch;
+  std::vector<Lengths> result;
+  for (const auto &[sizes, batch] : batches)
+    result.push_back({batch, sizes.first, sizes.second});
+  return result;
+}
+
+} // namespace
+
+std::vector<std::byte> makeObject(const AttentionDesc &desc, const std::string &dumpStages) {
+  if (dumpStages.empty())
+    return compileToObject(desc);
+  const std::string object = compileAttention(desc, {Stage::Obj, dumpStages});
+  const auto *begin = reinterpret_cast<const std::byte *>(object.data());
+  return {begin, begin + object.size()};
+}
+
+PairCount countPairsByCompiler(const Inputs &inputs) {
+  const auto count = [&](const Lengths &lengths, int64_t heads) {
+    const double rows = static_cast<double>(lengths.batch) * static_cast<double>(heads) *
+                        static_cast<double>(lengths.queries);
+    PairCount result;
+    if (rows > mostCounted) {
+      result.kept = rows * static_cast<double>(lengths.keys);
+      result.exact = false;
+      result.why = "there are more rows than are counted one by one";
+      return result;
+    }
+    // Tiles of one query and one key are pairs.
+    const MaskTileCounts tiles =
+        countMaskTiles(inputs.desc, lengths.batch, heads, lengths.queries, lengths.keys, 1, 1);
+    result.kept = static_cast<double>(tiles.full) + static_cast<double>(tiles.partial);
+    result.exact = tiles.exact;
+    result.why = tiles.why;
+    return result;
+  };
+  return countPairs(inputs, count);
+}
+
+TileCounts countTilesByCompiler(const Inputs &inputs, const ScheduleSizes &sizes) {
+  const auto [br, bc] = sizes.tile;
+  TileCounts total;
+  for (const Lengths &lengths : merge(sequenceLengths(inputs))) {
+    const double tiles = static_cast<double>(lengths.batch) *
+                         static_cast<double>(inputs.sizes->heads) *
+                         static_cast<double>(lengths.queries / br + 1);
+    if (tiles > mostCounted)
+      fail("expected at most ", static_cast<int64_t>(mostCounted),
+           " tiles of queries, got more; choose smaller sizes");
+    const MaskTileCounts part = countMaskTiles(inputs.desc, lengths.batch, inputs.sizes->heads,
+                                               lengths.queries, lengths.keys, br, bc);
+    total.empty += static_cast<double>(part.empty);
+    total.full += static_cast<double>(part.full);
+    total.partial += static_cast<double>(part.partial);
+    if (!part.exact) {
+      total.exact = false;
+      total.why = part.why;
+    }
+  }
+  return total;
+}
+
+std::string extractRegion(const std::string &text, const std::string &name) {
+  std::istringstream lines(text);
+  std::string line, region;
+  while (std::getline(lines, line)) {
+    const size_t start = line.find_first_not_of(' ');
+    if (start == std::string::npos)
+      continue;
+    if (region.empty() && line.compare(start, name.size() + 2, name + " (") != 0)
+      continue;
+    const bool isInner = !region.empty() && line[start] != '}';
+    region += (isInner ? "  " : "") + line.substr(start) + '\n';
+    if (line[start] == '}')
+      break;
+  }
+  return region;
+}
+
+std::string extractSchedule(const std::string &text) {
+  const std::string opening = "#flash.schedule<";
+  const size_t begin = text.find(opening), end = text.find('>', begin);
+  if (begin == std::string::npos || end == std::string::npos)
+    return text;
+  return text.substr(begin + opening.size(), end - begin - opening.size());
+}
+
+ScheduleSizes parseScheduleBody(const std::string &body) {
+  ScheduleSizes sizes;
+  const std::pair<const char *, std::array<int64_t, 2> *> fields[] = {{"tile", &sizes.tile},
+                                                                      {"micro", &sizes.micro}};
+  for (const auto &[name, values] : fields) {
+    const size_t at = body.find('[', body.find(name));
+    std::istringstream in(at == std::string::npos ? "" : body.substr(at));
+    char bracket, comma;
+    if (!(in >> bracket >> (*values)[0] >> comma >> (*values)[1]))
+      fail("expected a schedule with ", name, " = [a, b], got '", body, "'");
+  }
+  return sizes;
+}
+
+Front readFront(const AttentionDesc &desc) {
+  const std::string text = compileAttention(desc, {Stage::Flash, {}});
+  Front front;
+  front.scheduleText = extractSchedule(text);
+  front.schedule = parseScheduleBody(front.scheduleText);
+  front.score = extractRegion(text, "score");
+  front.mask = extractRegion(text, "mask");
+  return front;
+}
+
+} // namespace flashc::tool
