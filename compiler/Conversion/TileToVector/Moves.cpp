@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/Moves.h"
+#include "compiler/Conversion/TileToVector/Shuffles.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -84,11 +85,11 @@ public:
 
   void emit() {
     Index x(c.b, c.loc);
-    Value zero = x.constant(0), allRows = x.constant(rows);
+    Value zero = x.constant(0);
+    Value done = buffer.isTransposed && columns >= c.lanes ? loadTransposed() : zero;
+    forLoop(c, done, valid[0], 1, [&](Value r) { loadRow(r); });
     // Rows are padded when the tile is transposed, columns when it is not.
-    if (buffer.isTransposed)
-      allRows = x.constant(c.padded(rows));
-    forLoop(c, zero, valid[0], 1, [&](Value r) { loadRow(r); });
+    Value allRows = x.constant(buffer.isTransposed ? c.padded(rows) : rows);
     forLoop(c, valid[0], allRows, 1, [&](Value r) {
       forLoop(c, zero, Index(c.b, c.loc).constant(buffer.columns), 1,
               [&](Value column) { put(c.f32(0.0), r, column); });
@@ -96,6 +97,44 @@ public:
   }
 
 private:
+  Value loadVector(Value r, Value column) {
+    Value value = vector::LoadOp::create(c.b, c.loc, c.vectorOf(element), place.flat,
+                                         place.at(c, r, column));
+    return widen(c, value);
+  }
+
+  /// Square blocks go through registers; gives the number of rows done, a multiple of the lanes.
+  Value loadTransposed() {
+    Index x(c.b, c.loc);
+    Value zero = x.constant(0);
+    Value wholeRows = x.select(place.columnsAreAdjacent, x.roundDown(valid[0], c.lanes), zero);
+    int64_t wholeColumns = columns / c.lanes * c.lanes;
+    forLoop(c, zero, wholeRows, c.lanes, [&](Value r) {
+      forLoop(c, zero, Index(c.b, c.loc).constant(wholeColumns), c.lanes, [&](Value column) {
+        Index y(c.b, c.loc);
+        SmallVector<Value> block;
+        for (int64_t lane = 0; lane < c.lanes; ++lane)
+          block.push_back(loadVector(y.add(r, lane), column));
+        for (auto [lane, vector] : llvm::enumerate(emitTranspose(c, block)))
+          vector::StoreOp::create(c.b, c.loc, vector, buffer.memory,
+                                  ValueRange{y.add(column, lane), r});
+      });
+      if (wholeColumns == columns)
+        return;
+      Index y(c.b, c.loc);
+      forLoop(c, r, y.add(r, c.lanes), 1,
+              [&](Value row) { loadScalars(row, Index(c.b, c.loc).constant(wholeColumns)); });
+    });
+    return wholeRows;
+  }
+
+  void loadScalars(Value r, Value from) {
+    forLoop(c, from, valid[1], 1, [&](Value column) {
+      Value value = memref::LoadOp::create(c.b, c.loc, place.flat, place.at(c, r, column));
+      put(widen(c, value), r, column);
+    });
+  }
+
   void loadRow(Value r) {
     Index x(c.b, c.loc);
     Value zero = x.constant(0);
@@ -104,16 +143,11 @@ private:
       Value whole = x.roundDown(valid[1], c.lanes);
       vectorEnd = x.select(place.columnsAreAdjacent, whole, zero);
       forLoop(c, zero, vectorEnd, c.lanes, [&](Value column) {
-        Value value = vector::LoadOp::create(c.b, c.loc, c.vectorOf(element), place.flat,
-                                             place.at(c, r, column));
-        vector::StoreOp::create(c.b, c.loc, widen(c, value), buffer.memory,
+        vector::StoreOp::create(c.b, c.loc, loadVector(r, column), buffer.memory,
                                 ValueRange{r, column});
       });
     }
-    forLoop(c, vectorEnd, valid[1], 1, [&](Value column) {
-      Value value = memref::LoadOp::create(c.b, c.loc, place.flat, place.at(c, r, column));
-      put(widen(c, value), r, column);
-    });
+    loadScalars(r, vectorEnd);
     forLoop(c, valid[1], x.constant(buffer.columns), 1,
             [&](Value column) { put(c.f32(0.0), r, column); });
   }

@@ -22,6 +22,8 @@ struct Variant {
   const char *target = "";
 };
 
+inline void PrintTo(const Variant &variant, std::ostream *os) { *os << variant.name; }
+
 inline const Variant kVariants[] = {
     {"Online"},
     {"Standard", Strategy::Standard},
