@@ -1,6 +1,6 @@
 // RUN: flash-opt %s --tile-to-vector --canonicalize --cse | FileCheck %s
 
-#kernel = #flash.schedule<tile = [4, 8], micro = [2, 8], strategy = online>
+#kernel = #flash.schedule<tile = [8, 8], micro = [2, 8], strategy = online>
 module attributes {flash.target = #flash.target<"x86-64-v3">} {
   // The parallel loop's bound becomes a function of its own, its body a function of the point.
   // CHECK-LABEL: func.func @dot_phase0_grid
@@ -8,13 +8,13 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
   // CHECK:         %[[POINTS:.*]] = arith.constant 3 : index
   // CHECK:         return %[[POINTS]]
 
-  // Tiles lie in scratch memory, one after another: 4x16, then the transposed 16x8, then 4x8 floats.
+  // Tiles lie in scratch memory, one after another: 8x16, then the transposed 16x8, then 8x8 floats.
   // CHECK-LABEL: func.func @dot_phase0_point
   // CHECK-SAME:    (%[[Q:.*]]: memref<?x?x2x16xf32, {{[^%]*}}, %[[O:.*]]: memref<?x?x2x8xf32, {{[^%]*}} {flash.output}, %{{.*}}: memref<?xi8> {flash.name = "workspace"}, %[[POINT:.*]]: index, %[[SCRATCH:.*]]: memref<?xi8>)
-  // CHECK-SAME:    flash.scratch_bytes = 896 : i64
-  // CHECK-DAG:     %[[A:.*]] = memref.view %[[SCRATCH]][%c0][] : memref<?xi8> to memref<4x16xf32>
-  // CHECK-DAG:     %[[B:.*]] = memref.view %[[SCRATCH]][%c256][] : memref<?xi8> to memref<16x8xf32>
-  // CHECK-DAG:     %[[D:.*]] = memref.view %[[SCRATCH]][%c768][] : memref<?xi8> to memref<4x8xf32>
+  // CHECK-SAME:    flash.scratch_bytes = 1280 : i64
+  // CHECK-DAG:     %[[A:.*]] = memref.view %[[SCRATCH]][%c0][] : memref<?xi8> to memref<8x16xf32>
+  // CHECK-DAG:     %[[B:.*]] = memref.view %[[SCRATCH]][%c512][] : memref<?xi8> to memref<16x8xf32>
+  // CHECK-DAG:     %[[D:.*]] = memref.view %[[SCRATCH]][%c1024][] : memref<?xi8> to memref<8x8xf32>
   // Rows whose elements are adjacent move as vectors, others element by element.
   // CHECK:         %{{.*}}, %{{.*}}, %{{.*}}:4, %[[STRIDES:.*]]:4 = memref.extract_strided_metadata %[[Q]]
   // CHECK:         %[[DENSE:.*]] = arith.cmpi eq, %[[STRIDES]]#3, %c1
@@ -25,9 +25,12 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
   // CHECK:             vector.store %{{.*}}, %[[A]]
   // CHECK:           scf.for %{{.*}} = %[[VECTORS]] to %c16 step %c1
   // CHECK:             memref.store %{{.*}}, %[[A]]
-  // CHECK:         memref.store %{{.*}}, %[[B]][%[[COLUMN:.*]], %[[ROW:.*]]]
+  // Keys are transposed in registers, or element by element.
+  // CHECK:         vector.shuffle
+  // CHECK:         vector.store %{{.*}}, %[[B]]
+  // CHECK:         memref.store %{{.*}}, %[[B]]
   // The micro-kernel: 2 rows of 8 columns in registers, over all 16 terms.
-  // CHECK:         scf.for %[[R:.*]] = %c0 to %c4 step %c2
+  // CHECK:         scf.for %[[R:.*]] = %c0 to %c8 step %c2
   // CHECK:           %[[SUMS:.*]]:2 = scf.for %[[T:.*]] = %c0 to %c16 step %c1 iter_args(%[[S0:.*]] = %{{.*}}, %[[S1:.*]] = %{{.*}}) -> (vector<8xf32>, vector<8xf32>)
   // CHECK:             %[[BV:.*]] = vector.load %[[B]][%[[T]], %c0]
   // CHECK:             %[[A0:.*]] = memref.load %[[A]][%[[R]], %[[T]]]
@@ -43,26 +46,30 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
                         %ws: memref<?xi8> {flash.name = "workspace"})
       attributes {flash.kernel = 0 : i64, flash.schedule = #kernel} {
     %c0 = arith.constant 0 : index
-    %c4 = arith.constant 4 : index
     %c8 = arith.constant 8 : index
     %c16 = arith.constant 16 : index
     scf.forall (%p) in (3) {
-      %a = tile.load %q[%p, %c0, %c0, %c0] dims [1, 3] valid(%c4, %c16) : memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>> -> tensor<4x16xf32>
-      %b = tile.load %q[%p, %c4, %c0, %c0] dims [1, 3] valid(%c8, %c16) : memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>> -> tensor<8x16xf32>
-      %d = tile.dot %a, %b {transpose_b} : tensor<4x16xf32>, tensor<8x16xf32> -> tensor<4x8xf32>
-      tile.store %d, %o[%p, %c0, %c0, %c0] dims [1, 3] valid(%c4, %c8) : tensor<4x8xf32>, memref<?x?x2x8xf32, strided<[?, ?, ?, ?], offset: ?>>
+      %a = tile.load %q[%p, %c0, %c0, %c0] dims [1, 3] valid(%c8, %c16) : memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>> -> tensor<8x16xf32>
+      %b = tile.load %q[%p, %c8, %c0, %c0] dims [1, 3] valid(%c8, %c16) : memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>> -> tensor<8x16xf32>
+      %d = tile.dot %a, %b {transpose_b} : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x8xf32>
+      tile.store %d, %o[%p, %c0, %c0, %c0] dims [1, 3] valid(%c8, %c8) : tensor<8x8xf32>, memref<?x?x2x8xf32, strided<[?, ?, ?, ?], offset: ?>>
     }
     return
   }
 
-  // Elementwise ops and reductions fuse into one loop over rows, a vector at a time.
+  // Elementwise ops fuse into one loop over rows, a vector at a time; each row's sum stays a vector until 8 rows are
+  // there, which are then added up across their lanes together.
   // CHECK-LABEL: func.func @fused_phase1_point
-  // CHECK:         scf.for
-  // CHECK:         scf.for
-  // CHECK:           %[[X:.*]] = vector.load %{{.*}} : memref<4x16xf32>, vector<8xf32>
+  // CHECK:         scf.for %[[R:.*]] = %c0 to %c8 step %c1 {
+  // CHECK-NEXT:      %[[X:.*]] = vector.load %{{.*}}[%[[R]], %c0] : memref<8x16xf32>, vector<8xf32>
   // CHECK:           %[[E:.*]] = math.exp %[[X]] : vector<8xf32>
-  // CHECK:           math.exp %{{.*}} : vector<8xf32>
-  // CHECK:           vector.reduction <add>
+  // CHECK:           %[[X1:.*]] = vector.load %{{.*}}[%[[R]], %c8]
+  // CHECK:           %[[E1:.*]] = math.exp %[[X1]] : vector<8xf32>
+  // CHECK:           %[[SUM:.*]] = arith.addf %{{.*}}, %[[E1]]
+  // CHECK:           vector.store %[[SUM]], %[[PARTS:.*]][%[[R]], %c0]
+  // CHECK:         vector.load %[[PARTS]][%c7, %c0]
+  // CHECK:         vector.shuffle
+  // CHECK:         arith.addf
   // CHECK-NOT:     tensor<
   // CHECK:         return
   func.func @fused_phase1(%q: memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>>,
@@ -70,13 +77,13 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
                           %ws: memref<?xi8> {flash.name = "workspace"})
       attributes {flash.kernel = 1 : i64, flash.schedule = #kernel} {
     %c0 = arith.constant 0 : index
-    %c4 = arith.constant 4 : index
+    %c8 = arith.constant 8 : index
     %c16 = arith.constant 16 : index
     scf.forall (%p) in (3) {
-      %a = tile.load %q[%p, %c0, %c0, %c0] dims [1, 3] valid(%c4, %c16) : memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>> -> tensor<4x16xf32>
-      %e = math.exp %a : tensor<4x16xf32>
-      %s = tile.reduce sum %e : tensor<4x16xf32> -> tensor<4xf32>
-      tile.store %s, %l[%p, %c0, %c0] dims [2] valid(%c4) : tensor<4xf32>, memref<?x2x?xf32, strided<[?, ?, ?], offset: ?>>
+      %a = tile.load %q[%p, %c0, %c0, %c0] dims [1, 3] valid(%c8, %c16) : memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>> -> tensor<8x16xf32>
+      %e = math.exp %a : tensor<8x16xf32>
+      %s = tile.reduce sum %e : tensor<8x16xf32> -> tensor<8xf32>
+      tile.store %s, %l[%p, %c0, %c0] dims [2] valid(%c8) : tensor<8xf32>, memref<?x2x?xf32, strided<[?, ?, ?], offset: ?>>
     }
     return
   }

@@ -37,7 +37,7 @@
 // RUN: rm -f %t.o
 // RUN: not flashc compile %t.bad.mlir --target x86-64-v3 -o %t.o 2>&1 | FileCheck %s --check-prefix=SYNTAX
 // RUN: not ls %t.o
-// SYNTAX: flashc: error: {{.*}}bad.mlir:2:1: expected
+// SYNTAX: flashc: error: {{.*}}bad.mlir:1:9: expected
 // SYNTAX-NEXT: repeat: flashc compile
 
 func.func @attention(%q: tensor<?x?x?x16xf32> {flash.name = "q"}, %k: tensor<?x?x?x16xf32> {flash.name = "k"},

@@ -6,9 +6,9 @@
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<4xf32>
 // CHECK-DAG:     %[[NONE:.*]] = arith.constant dense<0xFF800000> : tensor<4xf32>
 // CHECK-DAG:     %[[DROPPED:.*]] = arith.constant dense<0xFF800000> : tensor<4x8xf32>
-// CHECK-DAG:     %[[SCALE:.*]] = arith.constant dense<5.000000e-01> : tensor<4x8xf32>
+// CHECK-DAG:     %[[SCALES:.*]] = arith.constant dense<5.000000e-01> : tensor<4x8xf32>
+// CHECK-DAG:     %[[SCALE:.*]] = arith.constant dense<5.000000e-01> : tensor<4xf32>
 // CHECK:         %[[QK:.*]] = tile.dot %[[Q]], %[[K]] {transpose_b} : {{.*}} -> tensor<4x8xf32>
-// CHECK:         %[[SCALED:.*]] = arith.mulf %[[QK]], %[[SCALE]]
 // CHECK:         %[[I:.*]] = tile.coords %[[I0]] dim 0 : tensor<4x8xindex>
 // CHECK:         %[[J:.*]] = tile.coords %[[J0]] dim 1 : tensor<4x8xindex>
 // CHECK:         %[[CAUSAL:.*]] = arith.cmpi sle, %[[J]], %[[I]]
@@ -16,14 +16,18 @@
 // CHECK:         %[[END:.*]] = tensor.splat %[[SK]] : tensor<4x8xindex>
 // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %[[J]], %[[END]]
 // CHECK:         %[[KEEP:.*]] = arith.andi %[[INSIDE]], %[[CAUSAL]]
-// CHECK:         %[[S:.*]] = arith.select %[[KEEP]], %[[SCALED]], %[[DROPPED]]
-// CHECK:         %[[HERE:.*]] = tile.reduce max %[[S]]
-// CHECK:         %[[M1:.*]] = arith.maximumf %[[M]], %[[HERE]]
+// CHECK:         %[[S:.*]] = arith.select %[[KEEP]], %[[QK]], %[[DROPPED]]
+// A positive scale goes through the maximum: rows instead of the tile are multiplied.
+// CHECK:         %[[MAX:.*]] = tile.reduce maxnum %[[S]]
+// CHECK:         %[[HERE:.*]] = arith.mulf %[[MAX]], %[[SCALE]]
+// CHECK:         %[[LARGER:.*]] = arith.cmpf ogt, %[[HERE]], %[[M]]
+// CHECK:         %[[M1:.*]] = arith.select %[[LARGER]], %[[HERE]], %[[M]]
 // Where nothing is kept yet the reference is 0, for -inf - (-inf) is no number.
 // CHECK:         %[[EMPTY:.*]] = arith.cmpf oeq, %[[M1]], %[[NONE]]
 // CHECK:         %[[REF:.*]] = arith.select %[[EMPTY]], %[[ZERO]], %[[M1]]
+// CHECK:         %[[SCALED:.*]] = arith.mulf %[[S]], %[[SCALES]]
 // CHECK:         %[[REFS:.*]] = tile.broadcast %[[REF]]
-// CHECK:         %[[SHIFTED:.*]] = arith.subf %[[S]], %[[REFS]]
+// CHECK:         %[[SHIFTED:.*]] = arith.subf %[[SCALED]], %[[REFS]]
 // CHECK:         %[[P:.*]] = math.exp %[[SHIFTED]]
 // l sums P before it is rounded.
 // CHECK:         %[[SUM:.*]] = tile.reduce sum %[[P]]
@@ -54,7 +58,7 @@ func.func @online(%q: tensor<4x32xbf16>, %k: tensor<8x32xbf16>, %v: tensor<8x16x
 // CHECK-LABEL: func.func @bare
 // CHECK-NOT:     arith.select %{{.*}} : tensor<4x8xi1>
 // CHECK:         %[[S:.*]] = tile.dot %{{.*}} {transpose_b}
-// CHECK-NEXT:    tile.reduce max %[[S]]
+// CHECK-NEXT:    tile.reduce maxnum %[[S]]
 // CHECK-NOT:     math.exp %
 // CHECK:         math.exp2
 // CHECK:         tile.dot %{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<8x16xf32> -> tensor<4x16xf32>
@@ -68,7 +72,8 @@ func.func @bare(%q: tensor<4x32xf32>, %k: tensor<8x32xf32>, %v: tensor<8x16xf32>
 // CHECK-LABEL: func.func @merge
 // CHECK-SAME:    (%[[M1:.*]]: tensor<4xf32>, %[[L1:.*]]: tensor<4xf32>, %[[A1:.*]]: tensor<4x16xf32>, %[[SINK:.*]]: f32)
 // CHECK:         %[[M2:.*]] = tensor.splat %[[SINK]] : tensor<4xf32>
-// CHECK:         %[[M:.*]] = arith.maximumf %[[M1]], %[[M2]]
+// CHECK:         %[[LARGER:.*]] = arith.cmpf ogt, %[[M2]], %[[M1]]
+// CHECK:         %[[M:.*]] = arith.select %[[LARGER]], %[[M2]], %[[M1]]
 // CHECK:         %[[F1:.*]] = math.exp
 // CHECK:         %[[F2:.*]] = math.exp
 // The sink's l is 1 and its acc 0.
@@ -82,13 +87,16 @@ func.func @merge(%m1: tensor<4xf32>, %l1: tensor<4xf32>, %acc1: tensor<4x16xf32>
   return %m, %l, %acc : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
 }
 
-// An empty row is told by its maximum: it divides by 1, o is 0 and lse stays -inf.
+// An empty row has a maximum of -inf and a sum of 0 (a NaN, which the maximum passes over, reaches the sum): it
+// divides by 1, o is 0 and lse stays -inf.
 // CHECK-LABEL: func.func @finalize
 // CHECK-SAME:    (%[[M:.*]]: tensor<4xf32>, %[[L:.*]]: tensor<4xf32>, %[[ACC:.*]]: tensor<4x16xf32>)
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<4x16xf32>
 // CHECK-DAG:     %[[NONE:.*]] = arith.constant dense<0xFF800000> : tensor<4xf32>
 // CHECK-DAG:     %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<4xf32>
-// CHECK:         %[[EMPTY:.*]] = arith.cmpf oeq, %[[M]], %[[NONE]]
+// CHECK-DAG:     %[[NOSUM:.*]] = arith.cmpf oeq, %[[L]], %{{.*}}
+// CHECK-DAG:     %[[NOMAX:.*]] = arith.cmpf oeq, %[[M]], %[[NONE]]
+// CHECK:         %[[EMPTY:.*]] = arith.andi %[[NOMAX]], %[[NOSUM]]
 // CHECK:         %[[DIVISOR:.*]] = arith.select %[[EMPTY]], %[[ONE]], %[[L]]
 // CHECK:         %[[QUOTIENT:.*]] = arith.divf %[[ACC]],
 // CHECK:         %[[O:.*]] = arith.select %{{.*}}, %[[ZERO]], %[[QUOTIENT]]
@@ -109,4 +117,24 @@ func.func @scores(%q: tensor<4x32xf32>, %k: tensor<8x32xf32>, %x: index) -> (ten
   %s, %keep = flash.scores %q, %k at(%x, %x, %x, %x, %x, %x) {scale = 1.0 : f32}
     : tensor<4x32xf32>, tensor<8x32xf32> -> tensor<4x8xf32>, tensor<4x8xi1>
   return %s, %keep : tensor<4x8xf32>, tensor<4x8xi1>
+}
+
+// A negative scale turns the order around, so it multiplies the scores. Asked for, the row max is kept beside the
+// reference, and takes NaNs.
+// CHECK-LABEL: func.func @row_max
+// CHECK-SAME:    %[[OLDMAX:[a-z0-9]+]]: tensor<4xf32>, %{{[a-z0-9]+}}: index)
+// CHECK:         %[[S:.*]] = tile.dot
+// CHECK:         %[[SCALED:.*]] = arith.mulf %[[S]]
+// CHECK:         tile.reduce maxnum %[[SCALED]]
+// CHECK:         %[[HERE:.*]] = tile.reduce max %[[SCALED]]
+// CHECK:         %[[NEWMAX:.*]] = arith.maximumf %[[OLDMAX]], %[[HERE]]
+// CHECK:         return %{{.*}}, %[[NEWMAX]]
+func.func @row_max(%q: tensor<4x32xf32>, %k: tensor<8x32xf32>, %v: tensor<8x16xf32>, %m: tensor<4xf32>,
+                   %acc: tensor<4x16xf32>, %max: tensor<4xf32>, %x: index) -> (tensor<4xf32>, tensor<4xf32>) {
+  %m1, %l1, %acc1, %max1 = flash.online_attention %q, %k, %v
+    init(%m, %m, %acc, %max : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>, tensor<4xf32>)
+    at(%x, %x, %x, %x, %x, %x) {base = 0 : i32, scale = -0.5 : f32}
+    : tensor<4x32xf32>, tensor<8x32xf32>, tensor<8x16xf32>
+    -> tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>, tensor<4xf32>
+  return %m1, %max1 : tensor<4xf32>, tensor<4xf32>
 }

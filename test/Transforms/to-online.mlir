@@ -17,16 +17,17 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
     return %o : tensor<?x?x4x16xbf16>
   }
 
-  // The sink is a state that joins once; the row max is that of the keys alone, LSE that of all.
+  // The sink is a state that joins once; the row max is that of the keys alone, LSE that of all. It is a component
+  // of its own where it is asked for.
   // CHECK-LABEL: func.func @sinks
   // CHECK-SAME:    %[[SINKS:[a-z0-9]+]]: tensor<2xf32>)
   func.func @sinks(%q: tensor<1x8x2x32xf32>, %sinks: tensor<2xf32>)
       -> (tensor<1x8x2x32xf32>, tensor<1x2x8xf32>, tensor<1x2x8xf32>) {
-    // CHECK: %[[M:.*]], %[[L:.*]], %[[ACC:.*]] = flash.online_attention
+    // CHECK: %[[M:.*]], %[[L:.*]], %[[ACC:.*]], %[[MAX:.*]] = flash.online_attention
     // CHECK: %[[SM:.*]], %[[SL:.*]], %[[SACC:.*]] = flash.sink_state %[[SINKS]]
     // CHECK: %[[MM:.*]], %[[ML:.*]], %[[MACC:.*]] = flash.merge(%[[M]], %[[L]], %[[ACC]]), (%[[SM]], %[[SL]], %[[SACC]]) {base = 0 : i32}
     // CHECK: %[[O:.*]], %[[LSE:.*]] = flash.finalize %[[MM]], %[[ML]], %[[MACC]]
-    // CHECK: return %[[O]], %[[LSE]], %[[M]]
+    // CHECK: return %[[O]], %[[LSE]], %[[MAX]]
     %o, %lse, %max = flash.attention %q, %q, %q sinks(%sinks : tensor<2xf32>) {lse, row_max, scale = 1.0 : f32}
       : tensor<1x8x2x32xf32>, tensor<1x8x2x32xf32>, tensor<1x8x2x32xf32>
       -> tensor<1x8x2x32xf32>, tensor<1x2x8xf32>, tensor<1x2x8xf32>

@@ -39,7 +39,8 @@ std::vector<Flag> replacement(std::string_view key) {
              "cu[b] .. cu[b+1]-1 of it; i32 or i64 [B+1]."},
             {"cu-seqlens-k", "FILE", "The same for k and v."}};
   if (key == "seqused-k")
-    return {{"seqused-k", "FILE", "Batch (or sequence) b has this many keys only; i32 or i64 [B]."}};
+    return {
+        {"seqused-k", "FILE", "Batch (or sequence) b has this many keys only; i32 or i64 [B]."}};
   if (key == "lse")
     return {{"lse", "FILE.npy",
              "Also give the natural log of each row's softmax denominator, f32 [B,Hq,Sq] (packed "
@@ -51,18 +52,19 @@ std::vector<Flag> replacement(std::string_view key) {
 }
 
 FlagGroup inputFlags() {
-  return {"Inputs",
-          {{"q", "FILE", "Queries, [B,Sq,Hq,D]: FILE.npy, FILE.npz[:NAME], FILE.safetensors[:NAME]."},
-           {"k", "FILE", "Keys, [B,Sk,Hkv,D]; Hq is a multiple of Hkv."},
-           {"v", "FILE", "Values, [B,Sk,Hkv,Dv]."},
-           {"inputs", "FILE",
-            "Take every array that has no flag of its own from this .npz or .safetensors, by its "
-            "flag's name."},
-           {"random", "B,Sq,Sk,Hq,Hkv,D,Dv",
-            "No files: q, k, v of these sizes with standard normal values."},
-           {"seed", "N", "Seed of --random (default 0); the values are the same on every machine."},
-           {"layout", "bshd|bhsd",
-            "Order of the dimensions of q, k, v and o: [B,S,H,D] (default) or [B,H,S,D]."}}};
+  return {
+      "Inputs",
+      {{"q", "FILE", "Queries, [B,Sq,Hq,D]: FILE.npy, FILE.npz[:NAME], FILE.safetensors[:NAME]."},
+       {"k", "FILE", "Keys, [B,Sk,Hkv,D]; Hq is a multiple of Hkv."},
+       {"v", "FILE", "Values, [B,Sk,Hkv,Dv]."},
+       {"inputs", "FILE",
+        "Take every array that has no flag of its own from this .npz or .safetensors, by its "
+        "flag's name."},
+       {"random", "B,Sq,Sk,Hq,Hkv,D,Dv",
+        "No files: q, k, v of these sizes with standard normal values."},
+       {"seed", "N", "Seed of --random (default 0); the values are the same on every machine."},
+       {"layout", "bshd|bhsd",
+        "Order of the dimensions of q, k, v and o: [B,S,H,D] (default) or [B,H,S,D]."}}};
 }
 
 } // namespace

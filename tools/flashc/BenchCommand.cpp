@@ -56,10 +56,14 @@ void printJson(const Inputs &inputs, const Measurement &m, const PairCount &pair
   line["threads"] = effectiveThreads(threads);
   line["cpu"] = HostCPU::get().brand();
   line["dtype"] = nameOf(inputs.desc.dtype);
-  line["shape"] = {{"batch", sizes.batch},     {"sq", sizes.queries},
-                   {"sk", sizes.keys},         {"hq", sizes.heads},
-                   {"hkv", sizes.headsKv},     {"d", inputs.desc.headDim},
-                   {"dv", inputs.desc.resolvedValueDim()}, {"packed", inputs.isPacked()}};
+  line["shape"] = {{"batch", sizes.batch},
+                   {"sq", sizes.queries},
+                   {"sk", sizes.keys},
+                   {"hq", sizes.heads},
+                   {"hkv", sizes.headsKv},
+                   {"d", inputs.desc.headDim},
+                   {"dv", inputs.desc.resolvedValueDim()},
+                   {"packed", inputs.isPacked()}};
   line["layout"] = inputs.bhsd ? "bhsd" : "bshd";
   line["repetitions"] = repetitions;
   line["median_s"] = m.median;
@@ -100,7 +104,8 @@ void bench(Invocation &invocation) {
     }
     const double rate = m.median > 0 ? 1 / m.median : 0;
     table.add({m.kernel.strategy, m.kernel.target, extractSchedule(m.kernel.schedule),
-               describeSeconds(m.median), describeSeconds(m.least), describeNumber(countFlops(inputs, pairs) * rate * 1e-12),
+               describeSeconds(m.median), describeSeconds(m.least),
+               describeNumber(countFlops(inputs, pairs) * rate * 1e-12),
                describeNumber(leastBytes(inputs) * rate * 1e-9)});
   }
   if (arguments.has("json"))

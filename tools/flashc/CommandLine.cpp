@@ -133,7 +133,8 @@ Arguments parseArguments(const std::string &command, std::span<const FlagGroup> 
   }
   if (result.words.size() > maxPositional)
     throw UsageError(concat("expected ", maxPositional ? "one file" : "flags only", ", got '",
-                            result.words[maxPositional], "'; values follow their flag, as in "
+                            result.words[maxPositional],
+                            "'; values follow their flag, as in "
                             "--q q.npy"));
   return result;
 }

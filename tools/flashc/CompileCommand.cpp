@@ -86,7 +86,8 @@ void compile(Invocation &invocation) {
   const bool toStandardOutput = output.empty() || output == "-";
   if (options.emit == Stage::Obj && output.empty() && options.dumpStages.empty())
     throw UsageError("expected a file for the object, got none; give -o FILE.o (-o - for standard "
-                     "output), or --emit STAGE for text (" + listStages() + ")");
+                     "output), or --emit STAGE for text (" +
+                     listStages() + ")");
   if (options.emit == Stage::Obj && output == "-" && isatty(STDOUT_FILENO))
     fail("expected a file or a pipe for the object, got a terminal; give -o FILE.o");
   if (!toStandardOutput)

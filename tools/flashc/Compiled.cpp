@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/flashc/Compiled.h"
 #include "compiler/Driver/Compile.h"
+#include "runtime/Expr/Parser.h"
 
 #include <map>
 #include <sstream>
@@ -14,6 +15,29 @@ namespace {
 
 /// More tiles (or rows) than this are not counted one by one.
 constexpr double mostCounted = 1 << 24;
+
+/// How many masks of one shape there may be: one, unless b, h or captured values tell problems apart.
+double distinctProblems(const Inputs &inputs, const Lengths &lengths) {
+  const AttentionDesc &desc = inputs.desc;
+  if (desc.mask.empty())
+    return 1;
+  std::vector<CaptureInfo> captures;
+  for (const Capture &capture : desc.captures)
+    captures.push_back({capture.name, capture.dtype, capture.rank});
+  const TypedExpr mask = parseExpression(desc.mask, ExprKind::Mask, captures);
+  bool differ = usesVariable(*mask.root, Variable::B) || usesVariable(*mask.root, Variable::H);
+  for (size_t n = 0; n < captures.size(); ++n)
+    differ |= usesCapture(*mask.root, static_cast<int>(n));
+  return differ ? static_cast<double>(lengths.batch) * static_cast<double>(inputs.sizes->heads) : 1;
+}
+
+/// Whether a product of four sizes, the number of all pairs or tiles, is a 64-bit integer.
+bool isCountable(const Inputs &inputs, const Lengths &lengths, int64_t br, int64_t bc) {
+  return static_cast<double>(lengths.batch) * static_cast<double>(inputs.sizes->heads) *
+             static_cast<double>(lengths.queries / br + 1) *
+             static_cast<double>(lengths.keys / bc + 1) <
+         0x1p62;
+}
 
 /// Equal sequences together; their order matters only to masks that read b.
 std::vector<Lengths> merge(const std::vector<Lengths> &lengths) {
@@ -38,11 +62,12 @@ std::vector<std::byte> makeObject(const AttentionDesc &desc, const std::string &
 
 PairCount countPairsByCompiler(const Inputs &inputs) {
   const auto count = [&](const Lengths &lengths, int64_t heads) {
-    const double rows = static_cast<double>(lengths.batch) * static_cast<double>(heads) *
-                        static_cast<double>(lengths.queries);
+    const double queries = static_cast<double>(lengths.queries);
     PairCount result;
-    if (rows > mostCounted) {
-      result.kept = rows * static_cast<double>(lengths.keys);
+    if (queries * distinctProblems(inputs, lengths) > mostCounted ||
+        !isCountable(inputs, lengths, 1, 1)) {
+      result.kept = static_cast<double>(lengths.batch) * static_cast<double>(heads) * queries *
+                    static_cast<double>(lengths.keys);
       result.exact = false;
       result.why = "there are more rows than are counted one by one";
       return result;
@@ -62,10 +87,9 @@ TileCounts countTilesByCompiler(const Inputs &inputs, const ScheduleSizes &sizes
   const auto [br, bc] = sizes.tile;
   TileCounts total;
   for (const Lengths &lengths : merge(sequenceLengths(inputs))) {
-    const double tiles = static_cast<double>(lengths.batch) *
-                         static_cast<double>(inputs.sizes->heads) *
-                         static_cast<double>(lengths.queries / br + 1);
-    if (tiles > mostCounted)
+    const double counted =
+        distinctProblems(inputs, lengths) * static_cast<double>(lengths.queries / br + 1);
+    if (counted > mostCounted || !isCountable(inputs, lengths, br, bc))
       fail("expected at most ", static_cast<int64_t>(mostCounted),
            " tiles of queries, got more; choose smaller sizes");
     const MaskTileCounts part = countMaskTiles(inputs.desc, lengths.batch, inputs.sizes->heads,

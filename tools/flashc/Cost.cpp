@@ -43,7 +43,8 @@ PairCount countPairs(const Inputs &inputs, const PairCounter &counter) {
   PairCount total;
   for (const Lengths &lengths : sequenceLengths(inputs)) {
     const double problems = static_cast<double>(lengths.batch) * heads;
-    total.all += problems * static_cast<double>(lengths.queries) * static_cast<double>(lengths.keys);
+    total.all +=
+        problems * static_cast<double>(lengths.queries) * static_cast<double>(lengths.keys);
     if (inputs.desc.mask.empty()) {
       total.kept += problems * keptPairs(inputs.desc, lengths.queries, lengths.keys);
       continue;
@@ -59,8 +60,7 @@ PairCount countPairs(const Inputs &inputs, const PairCounter &counter) {
 }
 
 double countFlops(const Inputs &inputs, const PairCount &pairs) {
-  return 2 * pairs.kept *
-         static_cast<double>(inputs.desc.headDim + inputs.desc.resolvedValueDim());
+  return 2 * pairs.kept * static_cast<double>(inputs.desc.headDim + inputs.desc.resolvedValueDim());
 }
 
 std::vector<Traffic> countTraffic(const Inputs &inputs, double visited, int64_t rows) {
@@ -76,14 +76,16 @@ std::vector<Traffic> countTraffic(const Inputs &inputs, double visited, int64_t 
     keys += batch * sk;
     pairs += batch * static_cast<double>(lengths.queries) * sk * heads;
     // Keys that pass by, once per tile of queries.
-    sweeps += batch * heads * std::ceil(static_cast<double>(lengths.queries) / static_cast<double>(rows)) * sk;
+    sweeps += batch * heads *
+              std::ceil(static_cast<double>(lengths.queries) / static_cast<double>(rows)) * sk;
   }
   sweeps *= visited;
   std::vector<Traffic> result;
   const auto add = [&](const char *operand, double standard, double tiled) {
     result.push_back({operand, standard, tiled});
   };
-  const double q = bytesOf(desc.dtype, queries * heads * d), o = bytesOf(desc.dtype, queries * heads * dv);
+  const double q = bytesOf(desc.dtype, queries * heads * d),
+               o = bytesOf(desc.dtype, queries * heads * dv);
   add("q", q, q);
   add("k", bytesOf(desc.dtype, keys * headsKv * d), bytesOf(desc.dtype, sweeps * d));
   add("v", bytesOf(desc.dtype, keys * headsKv * dv), bytesOf(desc.dtype, sweeps * dv));
@@ -105,7 +107,8 @@ double leastBytes(const Inputs &inputs) {
   double bytes = 0;
   for (const auto &[name, array] : inputs.arrays)
     bytes += bytesOf(array.dtype, static_cast<double>(array.numElements()));
-  double rows = static_cast<double>(inputs.sizes->queries) * static_cast<double>(inputs.sizes->heads);
+  double rows =
+      static_cast<double>(inputs.sizes->queries) * static_cast<double>(inputs.sizes->heads);
   if (!inputs.isPacked())
     rows *= static_cast<double>(inputs.sizes->batch);
   bytes += bytesOf(inputs.desc.dtype, rows * static_cast<double>(inputs.desc.resolvedValueDim()));

@@ -47,8 +47,7 @@ score and mask regions that the flags become. No values are made: sizes may be l
 
 --json prints one object on one line.
 )";
-  command.ownFlags = {
-      {"Output", {{"json", "", "One JSON object on one line instead of tables."}}}};
+  command.ownFlags = {{"Output", {{"json", "", "One JSON object on one line instead of tables."}}}};
   command.run = explain;
   return command;
 }

@@ -67,7 +67,8 @@ void printExplanation(const Explanation &e, std::ostream &out) {
   head.add({"problem", describeProblem(e.inputs)});
   head.add({"target", std::string(e.target.name)});
   head.add({"schedule", e.front.scheduleText});
-  head.add({"operations", describeFlops(e.flops) + (e.pairs.exact ? "" : " at most: " + e.pairs.why)});
+  head.add(
+      {"operations", describeFlops(e.flops) + (e.pairs.exact ? "" : " at most: " + e.pairs.why)});
   head.add({"kept pairs", describeCount(e.pairs.kept) + " of " + describeCount(e.pairs.all)});
   head.print(out);
 
@@ -94,10 +95,12 @@ void printExplanation(const Explanation &e, std::ostream &out) {
 
   out << "\nmachine\n";
   Table machine;
-  machine.add({"working set", describeBytes(static_cast<double>(e.workingSet)) + " per thread",
-               "of " + describeBytes(static_cast<double>(e.target.l2Bytes)) + " second-level cache"});
-  machine.add({"vector registers", std::to_string(e.registers),
-               concat("of ", e.target.numVectorRegisters, ", ", e.target.vectorBits, " bits each")});
+  machine.add(
+      {"working set", describeBytes(static_cast<double>(e.workingSet)) + " per thread",
+       "of " + describeBytes(static_cast<double>(e.target.l2Bytes)) + " second-level cache"});
+  machine.add(
+      {"vector registers", std::to_string(e.registers),
+       concat("of ", e.target.numVectorRegisters, ", ", e.target.vectorBits, " bits each")});
   machine.print(out, "  ");
 
   out << "\nschedules considered\n";
@@ -122,26 +125,39 @@ void printExplanationJson(const Explanation &e, std::ostream &out) {
   Json line;
   line["target"] = e.target.name;
   line["dtype"] = nameOf(desc.dtype);
-  line["shape"] = {{"batch", sizes.batch}, {"sq", sizes.queries}, {"sk", sizes.keys},
-                   {"hq", sizes.heads},    {"hkv", sizes.headsKv}, {"d", desc.headDim},
-                   {"dv", desc.resolvedValueDim()}, {"packed", e.inputs.isPacked()}};
+  line["shape"] = {{"batch", sizes.batch},
+                   {"sq", sizes.queries},
+                   {"sk", sizes.keys},
+                   {"hq", sizes.heads},
+                   {"hkv", sizes.headsKv},
+                   {"d", desc.headDim},
+                   {"dv", desc.resolvedValueDim()},
+                   {"packed", e.inputs.isPacked()}};
   line["schedule"] = e.front.scheduleText;
   line["flops"] = toJson(e.flops);
-  line["pairs"] = {{"kept", toJson(e.pairs.kept)}, {"all", toJson(e.pairs.all)}, {"exact", e.pairs.exact},
+  line["pairs"] = {{"kept", toJson(e.pairs.kept)},
+                   {"all", toJson(e.pairs.all)},
+                   {"exact", e.pairs.exact},
                    {"why", e.pairs.why}};
   line["bytes"] = Json::array();
   for (const Traffic &traffic : e.traffic)
-    line["bytes"].push_back({{"operand", traffic.operand}, {"standard", toJson(traffic.standard)},
+    line["bytes"].push_back({{"operand", traffic.operand},
+                             {"standard", toJson(traffic.standard)},
                              {"tiled", toJson(traffic.tiled)}});
   line["bytes_standard"] = toJson(e.standardBytes);
   line["bytes_tiled"] = toJson(e.tiledBytes);
   line["flop_per_byte_standard"] = e.standardBytes > 0 ? e.flops / e.standardBytes : 0;
   line["flop_per_byte_tiled"] = e.tiledBytes > 0 ? e.flops / e.tiledBytes : 0;
-  line["paper"] = {{"cache_elements", toJson(e.paper.cacheElements)}, {"standard", toJson(e.paper.standard)},
+  line["paper"] = {{"cache_elements", toJson(e.paper.cacheElements)},
+                   {"standard", toJson(e.paper.standard)},
                    {"tiled", toJson(e.paper.tiled)}};
-  line["tiles"] = {{"rows", e.front.schedule.tile[0]}, {"columns", e.front.schedule.tile[1]},
-                   {"empty", toJson(e.tiles.empty)}, {"full", toJson(e.tiles.full)},
-                   {"partial", toJson(e.tiles.partial)}, {"exact", e.tiles.exact}, {"why", e.tiles.why}};
+  line["tiles"] = {{"rows", e.front.schedule.tile[0]},
+                   {"columns", e.front.schedule.tile[1]},
+                   {"empty", toJson(e.tiles.empty)},
+                   {"full", toJson(e.tiles.full)},
+                   {"partial", toJson(e.tiles.partial)},
+                   {"exact", e.tiles.exact},
+                   {"why", e.tiles.why}};
   line["working_set_bytes"] = e.workingSet;
   line["cache_bytes"] = e.target.l2Bytes;
   line["micro_registers"] = e.registers;

@@ -104,7 +104,8 @@ HostArray Loader::make(DType type, std::vector<int64_t> shape) {
     fail("--random: expected arrays of less than 2^63 bytes, got shape ", shapeToString(shape));
   if (need != Need::Data)
     return {type, std::move(shape), {}};
-  checkMemory(static_cast<double>(*countBytes(type, shape)), "a random array " + shapeToString(shape));
+  checkMemory(static_cast<double>(*countBytes(type, shape)),
+              "a random array " + shapeToString(shape));
   return HostArray::zeros(type, std::move(shape));
 }
 
@@ -126,8 +127,8 @@ void Loader::loadSequences() {
     if (std::optional<HostArray> both = sources.findInInputs("cu_seqlens"))
       q = k = std::move(*both);
   if (q.has_value() != k.has_value())
-    fail("expected --cu-seqlens-q and --cu-seqlens-k together, got ", q ? "the first" : "the second",
-         " alone; give both");
+    fail("expected --cu-seqlens-q and --cu-seqlens-k together, got ",
+         q ? "the first" : "the second", " alone; give both");
   packed = q.has_value();
   if (!packed)
     return;
@@ -335,7 +336,8 @@ void Loader::loadAlibiAndSinks() {
     if (need == Need::Data && name == "sinks")
       fillNormal(array, seed, Sinks);
     for (int64_t h = 0; need == Need::Data && name == "alibi" && h < array.shape[0]; ++h)
-      array.set(h, std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(array.shape[0])));
+      array.set(h,
+                std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(array.shape[0])));
     put(name, std::move(array));
   }
 }
@@ -370,7 +372,8 @@ void Loader::loadCaptures() {
   for (CaptureSource &capture : sources.captures()) {
     if (const CaptureType *type = std::get_if<CaptureType>(&capture.source)) {
       if (need == Need::Data)
-        fail("--capture: expected a file for '", capture.name, "', got a type; its values are needed");
+        fail("--capture: expected a file for '", capture.name,
+             "', got a type; its values are needed");
       result.desc.captures.push_back({capture.name, type->dtype, type->rank});
       continue;
     }
@@ -414,8 +417,8 @@ std::string describeBytes(double bytes) {
 }
 
 void checkMemory(double bytes, const std::string &what) {
-  const double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                         static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const double machine =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (!(bytes <= machine))
     fail(what, ": expected arrays that fit in this machine's ", describeBytes(machine),
          " of memory, got ", std::isinf(bytes) ? "more than can be counted" : describeBytes(bytes),

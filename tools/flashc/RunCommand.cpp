@@ -127,10 +127,12 @@ everything has succeeded.
        {{"out", "FILE.npy", "Write o here, in the inputs' type and layout (bf16 as f32)."},
         {"threads", "N", "Use at most N threads (default: one per processor)."},
         {"check", "",
-         "Compare every result with a float64 reference. Passes within twice the error of an unfused "
+         "Compare every result with a float64 reference. Passes within twice the error of an "
+         "unfused "
          "f32 evaluation of the same inputs; else the exit code is 1 and nothing is written."},
         {"object", "FILE.o",
-         "Run this object, written by 'flashc compile' with the same flags, instead of compiling. It is "
+         "Run this object, written by 'flashc compile' with the same flags, instead of compiling. "
+         "It is "
          "code: run only what you trust."},
         {"dump-stages", "DIR", "Write every stage of compilation to this folder."}}}};
   command.run = run;

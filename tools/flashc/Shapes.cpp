@@ -18,8 +18,9 @@ RandomSizes parseRandomSizes(const std::string &text) {
     const auto [stop, error] = std::from_chars(at, end, values[n]);
     const bool ends = n == 6 ? stop == end : stop != end && *stop == ',';
     if (error != std::errc() || !ends || values[n] < 0 || values[n] >= most)
-      throw UsageError(concat("--random: expected seven numbers B,Sq,Sk,Hq,Hkv,D,Dv below 2^40, got '",
-                              text, "'; an example is 2,512,512,8,2,64,64"));
+      throw UsageError(
+          concat("--random: expected seven numbers B,Sq,Sk,Hq,Hkv,D,Dv below 2^40, got '", text,
+                 "'; an example is 2,512,512,8,2,64,64"));
     at = stop + 1;
   }
   return {values[0], values[1], values[2], values[3], values[4], values[5], values[6]};
@@ -57,9 +58,8 @@ Extents extentsOf(const Inputs &inputs, const char *name, bool packed) {
                                     : "[batch, seq, heads, dim]";
   if (shape.size() != rank)
     fail(name, ": expected rank ", rank, " (", order, "), got shape ", shapeToString(shape),
-         packed || shape.size() != 3
-             ? "; reshape the array"
-             : "; packed sequences need --cu-seqlens-q and --cu-seqlens-k");
+         packed || shape.size() != 3 ? "; reshape the array"
+                                     : "; packed sequences need --cu-seqlens-q and --cu-seqlens-k");
   if (packed)
     return {1, shape[0], shape[1], shape[2]};
   const size_t row = inputs.bhsd ? 2 : 1;
@@ -75,12 +75,11 @@ Sizes checkShapes(const Inputs &inputs, bool packed, int64_t sequences) {
                         int64_t expected) {
     if (actual == expected)
       return;
-    const bool maybeLayout = !packed && (what == std::string_view("heads") ||
-                                         what == std::string_view("keys"));
+    const bool maybeLayout =
+        !packed && (what == std::string_view("heads") || what == std::string_view("keys"));
     fail(name, ": expected ", expected, " ", what, " as ", other, " has, got ", actual, " (shape ",
          shapeToString(inputs.find(name)->shape), ", ", other, "'s ",
-         shapeToString(inputs.find(other)->shape), ")",
-         maybeLayout ? "; is --layout right?" : "");
+         shapeToString(inputs.find(other)->shape), ")", maybeLayout ? "; is --layout right?" : "");
   };
   same("k", "batches", k.batch, "q", q.batch);
   same("k", "features (head dim)", k.dim, "q", q.dim);

@@ -22,7 +22,8 @@ struct RandomSizes {
 RandomSizes parseRandomSizes(const std::string &text);
 
 /// The shapes of q, k and v in the user's layout.
-std::vector<int64_t> shapeOf(std::string_view name, const RandomSizes &sizes, bool bhsd, bool packed);
+std::vector<int64_t> shapeOf(std::string_view name, const RandomSizes &sizes, bool bhsd,
+                             bool packed);
 
 /// The extents of q, k and v, checked against each other; `packed`: rank 3. Throws Error. `sequences` is
 /// the batch where packed.

@@ -69,8 +69,8 @@ void printJson() {
     line["reason"] = target.unsupportedReason;
     line["runs_here"] = host.canRun(target);
     line["best"] = &target == best;
-    line["missing_features"] = isCPU ? host.missingFeatures(target.requiredFeatures)
-                                     : std::vector<std::string>();
+    line["missing_features"] =
+        isCPU ? host.missingFeatures(target.requiredFeatures) : std::vector<std::string>();
     if (isCPU) {
       line["vector_bits"] = target.vectorBits;
       line["vector_registers"] = target.numVectorRegisters;
@@ -106,8 +106,7 @@ that code, and why not. '--target cpu', the default, is the best target of this 
 then every target (kind "cpu" or "gpu": target, compiles, reason, runs_here, best, missing_features and
 the facts that schedules use).
 )";
-  command.ownFlags = {
-      {"Output", {{"json", "", "One JSON object a line instead of a table."}}}};
+  command.ownFlags = {{"Output", {{"json", "", "One JSON object a line instead of a table."}}}};
   command.takesAttention = false;
   command.run = targets;
   return command;

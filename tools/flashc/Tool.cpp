@@ -131,8 +131,8 @@ int runTool(std::span<const std::string> args, const std::string &version) {
   std::string list;
   for (const std::string &name : names)
     list += (list.empty() ? "" : ", ") + name;
-  printError(concat("expected a command (", list, "; 'flashc --help' explains them), got '", args[0],
-                    "'", didYouMean(args[0], names)));
+  printError(concat("expected a command (", list, "; 'flashc --help' explains them), got '",
+                    args[0], "'", didYouMean(args[0], names)));
   return 1;
 }
 

@@ -81,6 +81,7 @@ public:
     for (Value size : op.getValid())
       valid.push_back(c.scalars.lookup(size));
     place = emitPlace(c, c.scalars.lookup(op.getSource()), offsets, op.getDims());
+    isNextKnown = advancesByTile(op);
   }
 
   void emit() {
@@ -97,7 +98,27 @@ public:
   }
 
 private:
+  /// Whether the op loads the rows that follow in the next iteration of its loop.
+  static bool advancesByTile(tile::LoadOp op) {
+    auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+    if (!loop || getConstantIntValue(loop.getStep()) != tileRows(op.getTile()))
+      return false;
+    Value offset = op.getOffsets()[op.getDims()[0]], induction = loop.getInductionVar();
+    auto sum = offset.getDefiningOp<arith::AddIOp>();
+    return offset == induction || (sum && llvm::is_contained(sum->getOperands(), induction));
+  }
+
+  /// Rows are often a page apart, which no hardware prefetcher follows.
+  void prefetchNext(Value r, Value column) {
+    if (!isNextKnown)
+      return;
+    Value next = place.at(c, Index(c.b, c.loc).add(r, rows), column);
+    memref::PrefetchOp::create(c.b, c.loc, place.flat, next, /*isWrite=*/false,
+                               /*localityHint=*/2, /*isDataCache=*/true);
+  }
+
   Value loadVector(Value r, Value column) {
+    prefetchNext(r, column);
     Value value = vector::LoadOp::create(c.b, c.loc, c.vectorOf(element), place.flat,
                                          place.at(c, r, column));
     return widen(c, value);
@@ -165,6 +186,7 @@ private:
   int64_t rows, columns;
   SmallVector<Value> offsets, valid;
   Place place;
+  bool isNextKnown = false;
 };
 
 /// Whether every element of a buffer is finite: x * 0 is NaN for the others.

@@ -28,11 +28,13 @@ def attention(q, k, v, bias=0.0, sinks=None, keep_key=None):
     if keep_key is not None:
         keep = keep & keep_key[None]
     s = np.where(keep, s, -np.inf)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        m = s.max(axis=2, initial=-np.inf)
-        p = np.where(keep, np.exp(s - m[..., None]), 0)
-        l = p.sum(axis=2) + (0 if sinks is None else np.exp(sinks[:, None] - m))
-        return np.einsum("hij,jhd->ihd", p / l[..., None], v), m + np.log(l), m
+    m = s.max(axis=2, initial=-np.inf)
+    reference = np.where(np.isfinite(m), m, 0)
+    p = np.exp(s - reference[..., None])
+    l = p.sum(axis=2) + (0 if sinks is None else np.exp(sinks[:, None] - reference))
+    with np.errstate(divide="ignore"):
+        lse = reference + np.log(l)
+    return np.einsum("hij,jhd->ihd", p / np.where(l > 0, l, 1)[..., None], v), lse, m
 
 
 def write(folder):

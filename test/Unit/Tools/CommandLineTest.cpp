@@ -3,8 +3,8 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 //===----------------------------------------------------------------------===//
-#include "tools/flashc/AttentionFlags.h"
 #include "runtime/API/AttentionDesc.h"
+#include "tools/flashc/AttentionFlags.h"
 #include "tools/flashc/Suggest.h"
 
 #include <gmock/gmock.h>

@@ -96,7 +96,8 @@ TEST(Cost, CountsTraffic) {
   EXPECT_EQ(find("q").standard, 2. * 1000 * 8 * 64 * 2);
   EXPECT_EQ(find("q").tiled, find("q").standard);
   EXPECT_EQ(find("k").standard, 2. * 500 * 4 * 64 * 2);
-  EXPECT_EQ(find("k").tiled, 0.5 * 4 * (2. * 8 * 500 * 64 * 2)); // 4 tiles of queries, half the keys
+  EXPECT_EQ(find("k").tiled,
+            0.5 * 4 * (2. * 8 * 500 * 64 * 2)); // 4 tiles of queries, half the keys
   EXPECT_EQ(find("s").standard, 2 * 4. * 2 * 8 * 1000 * 500);
   EXPECT_EQ(find("p").standard, 2 * 2. * 2 * 8 * 1000 * 500);
   EXPECT_EQ(find("s").tiled, 0);

@@ -25,8 +25,7 @@ namespace {
 class InputsTest : public testing::Test {
 protected:
   InputsTest() {
-    folder = std::filesystem::temp_directory_path() /
-             ("flashc-inputs-" + std::to_string(getpid()));
+    folder = std::filesystem::temp_directory_path() / ("flashc-inputs-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder);
   }
   ~InputsTest() override { std::filesystem::remove_all(folder); }
@@ -171,16 +170,19 @@ TEST_F(InputsTest, KeepsOrConvertsTheOtherArrays) {
 
 TEST_F(InputsTest, ChecksTheOtherArrays) {
   auto with = [&](std::vector<std::string> more) { return errorOf(join(qkv(), std::move(more))); };
-  EXPECT_THAT(with({"--bias", file("x", DType::F32, {3, 7})}), HasSubstr("broadcasts to [2, 4, 5, 7]"));
+  EXPECT_THAT(with({"--bias", file("x", DType::F32, {3, 7})}),
+              HasSubstr("broadcasts to [2, 4, 5, 7]"));
   EXPECT_THAT(with({"--bias", file("x", DType::F32, {1, 2, 4, 5, 7})}), HasSubstr("broadcasts"));
   EXPECT_THAT(with({"--bias", file("x", DType::Bool, {5, 7})}), HasSubstr("use --mask"));
-  EXPECT_THAT(with({"--sinks", file("x", DType::F32, {2})}), HasSubstr("sinks: expected shape [4]"));
+  EXPECT_THAT(with({"--sinks", file("x", DType::F32, {2})}),
+              HasSubstr("sinks: expected shape [4]"));
   EXPECT_THAT(with({"--alibi", file("x", DType::I32, {4})}), HasSubstr("alibi: expected a float"));
   EXPECT_THAT(with({"--seqused-k", integers("x", DType::I32, {7, 8})}),
               HasSubstr("seqused_k: expected 0 to 7 (the keys there are), got 8 at index 1"));
   EXPECT_THAT(with({"--seqused-k", integers("x", DType::I32, {7})}), HasSubstr("shape [2]"));
   EXPECT_THAT(with({"--capture", "x"}), HasSubstr("expected NAME=FILE"));
-  EXPECT_THAT(with({"--capture", "lse=" + file("x", DType::F32, {4})}), HasSubstr("a name of your own"));
+  EXPECT_THAT(with({"--capture", "lse=" + file("x", DType::F32, {4})}),
+              HasSubstr("a name of your own"));
   EXPECT_THAT(with({"--mask", "x[j] > 0"}), HasSubstr("mask expression, column 1"));
   EXPECT_THAT(with({"--q2", "x"}), HasSubstr("expected a flag"));
   EXPECT_THAT(with({"--window", "-2,0"}), HasSubstr("window"));
@@ -188,9 +190,14 @@ TEST_F(InputsTest, ChecksTheOtherArrays) {
 }
 
 TEST_F(InputsTest, TakesPackedSequences) {
-  const std::vector<std::string> args = {
-      "--q", file("q", DType::F32, {9, 4, 8}), "--k", file("k", DType::F32, {12, 2, 8}),
-      "--v", file("v", DType::F32, {12, 2, 8}), "--cu-seqlens-q", integers("cq", DType::I64, {0, 4, 4, 9})};
+  const std::vector<std::string> args = {"--q",
+                                         file("q", DType::F32, {9, 4, 8}),
+                                         "--k",
+                                         file("k", DType::F32, {12, 2, 8}),
+                                         "--v",
+                                         file("v", DType::F32, {12, 2, 8}),
+                                         "--cu-seqlens-q",
+                                         integers("cq", DType::I64, {0, 4, 4, 9})};
   auto with = [&](std::vector<int64_t> values) {
     return join(args, {"--cu-seqlens-k", integers("ck", DType::I32, std::move(values))});
   };
