@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Conversion/ExpandMath.h"
 
+#include "compiler/Target/TargetInfo.h"
+#include "dialects/Flash/IR/Flash.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -257,12 +259,18 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>>
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populateExpandMathPatterns(patterns, {.nativeBF16 = nativeBF16});
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    auto target = module ? module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName)
+                         : flash::TargetAttr();
+    const TargetInfo *info = target ? lookupTarget(target.getName()) : nullptr;
+    bool isNative = nativeBF16 || (info && info->hasBF16Dot);
+    populateExpandMathPatterns(patterns, {.nativeBF16 = isNative});
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 
   Option<bool> nativeBF16{*this, "native-bf16",
-                          llvm::cl::desc("Keep f32 <-> bf16 conversions (AVX-512 BF16)"),
+                          llvm::cl::desc("Keep f32 <-> bf16 conversions, as for a target "
+                                         "with AVX-512 BF16"),
                           llvm::cl::init(false)};
 };
 

@@ -83,7 +83,7 @@ private:
 } // namespace
 
 void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetInfo &target) {
-  ScheduleProblem problem = {desc.headDim, desc.resolvedValueDim()};
+  ScheduleProblem problem = {desc.headDim, desc.resolvedValueDim(), desc.dtype == DType::BF16};
   ScheduleSizes sizes = chooseSchedule(target, problem);
   auto strategy = desc.strategy == Strategy::Standard ? flash::Strategy::Standard
                                                       : flash::Strategy::Online;

@@ -18,12 +18,18 @@ constexpr int64_t kKeyColumns = 64;
 /// The columns of keys for head dims so large that no number of rows fits.
 constexpr int64_t kFewKeyColumns[] = {48, 32, 16};
 
+/// Rows and columns of f32 of an AMX tile register, and how many of them there are.
+constexpr int64_t kTileRegisterSize = 16, kTileRegisters = 8;
+
 int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// The micro-tile that fills the register file: 6 x 64 with 32 registers of 16 lanes, 6 x 16 with 16 of 8.
-std::array<int64_t, 2> microTile(const TargetInfo &target) {
+/// The micro-tile that fills the register file: 6 x 64 with 32 registers of 16 lanes, 6 x 16 with 16 of 8, and
+/// 2 x 2 of AMX's eight tile registers of 16 x 16.
+std::array<int64_t, 2> microTile(const TargetInfo &target, const ScheduleProblem &problem) {
+  if (usesTileRegisters(target, problem))
+    return {2 * kTileRegisterSize, 2 * kTileRegisterSize};
   int64_t vectors = target.numVectorRegisters >= 32 ? 4 : 2;
   return {6, vectors * target.vectorLanesF32()};
 }
@@ -39,7 +45,16 @@ int64_t workingSetBytes(const ScheduleSizes &sizes, const ScheduleProblem &probl
   return 4 * (queries + keys + 2 * br * bc);
 }
 
-int64_t microRegisters(const ScheduleSizes &sizes, const TargetInfo &target) {
+bool usesTileRegisters(const TargetInfo &target, const ScheduleProblem &problem) {
+  return target.hasAMX && problem.isBF16;
+}
+
+int64_t microRegisters(const ScheduleSizes &sizes, const TargetInfo &target,
+                       const ScheduleProblem &problem) {
+  if (usesTileRegisters(target, problem)) {
+    int64_t rows = sizes.micro[0] / kTileRegisterSize, columns = sizes.micro[1] / kTileRegisterSize;
+    return rows * columns + rows + columns;
+  }
   int64_t vectors = sizes.micro[1] / target.vectorLanesF32();
   return sizes.micro[0] * vectors + vectors + 1;
 }
@@ -56,10 +71,16 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
   if (sizes.tile[1] % sizes.micro[1] != 0)
     return "expected tile columns that are a multiple of the " + number(sizes.micro[1]) +
            " micro columns, got " + number(sizes.tile[1]);
-  int64_t registers = microRegisters(sizes, target);
-  if (registers > target.numVectorRegisters)
-    return "expected a micro-tile of at most " + number(target.numVectorRegisters) +
-           " vector registers, got " + number(registers) + "; choose a smaller micro";
+  bool inTiles = usesTileRegisters(target, problem);
+  if (inTiles && sizes.micro[0] % kTileRegisterSize != 0)
+    return "expected micro rows that are a multiple of the " + number(kTileRegisterSize) +
+           " rows of a tile register, got " + number(sizes.micro[0]);
+  int64_t registers = microRegisters(sizes, target, problem);
+  int64_t available = inTiles ? kTileRegisters : target.numVectorRegisters;
+  if (registers > available)
+    return "expected a micro-tile of at most " + number(available) +
+           (inTiles ? " tile" : " vector") + " registers, got " + number(registers) +
+           "; choose a smaller micro";
   int64_t bytes = workingSetBytes(sizes, problem);
   if (bytes > target.l2Bytes)
     return "expected a working set of at most " + number(target.l2Bytes) +
@@ -69,7 +90,7 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
 
 ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
   ScheduleSizes sizes;
-  sizes.micro = microTile(target);
+  sizes.micro = microTile(target, problem);
   for (int64_t rows : kQueryRows) {
     sizes.tile = {rows, kKeyColumns};
     if (rejectSchedule(sizes, target, problem).empty())
@@ -87,7 +108,7 @@ ScheduleSizes paperSchedule(const TargetInfo &target, const ScheduleProblem &pro
   int64_t elements = target.l1Bytes / 4, d = std::max(problem.headDim, problem.valueDim);
   int64_t bc = (elements + 4 * d - 1) / (4 * d);
   ScheduleSizes sizes;
-  sizes.micro = microTile(target);
+  sizes.micro = microTile(target, problem);
   sizes.tile = {roundUp(std::min(bc, d), sizes.micro[0]), roundUp(bc, sizes.micro[1])};
   return sizes;
 }
@@ -101,7 +122,7 @@ std::vector<ScheduleCandidate> considerSchedules(const TargetInfo &target,
   };
   add("table", chosen);
   for (int64_t rows : kQueryRows) {
-    ScheduleSizes sizes = {{rows, kKeyColumns}, microTile(target)};
+    ScheduleSizes sizes = {{rows, kKeyColumns}, microTile(target, problem)};
     if (sizes != chosen)
       add("rows " + number(rows), sizes);
   }

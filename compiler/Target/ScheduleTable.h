@@ -18,9 +18,10 @@
 
 namespace flashc {
 
-/// What a schedule must serve: head dims D and Dv, in elements.
+/// What a schedule must serve: head dims D and Dv, in elements, and whether q, k and v are bf16.
 struct ScheduleProblem {
   int64_t headDim = 0, valueDim = 0;
+  bool isBF16 = false;
 };
 
 /// The fields of #flash.schedule that hold sizes.
@@ -39,8 +40,12 @@ struct ScheduleCandidate {
 /// Bytes of tile buffers that one thread works on: Q, K, V, S, P and the accumulator, as f32.
 int64_t workingSetBytes(const ScheduleSizes &sizes, const ScheduleProblem &problem);
 
-/// Vector registers of the micro-kernel: accumulators, a row of b, a broadcast of a.
-int64_t microRegisters(const ScheduleSizes &sizes, const TargetInfo &target);
+/// Whether the micro-kernel works in AMX's tile registers rather than in vector registers.
+bool usesTileRegisters(const TargetInfo &target, const ScheduleProblem &problem);
+
+/// Registers of the micro-kernel: accumulators, a row of b, a broadcast of a; or tiles of all three.
+int64_t microRegisters(const ScheduleSizes &sizes, const TargetInfo &target,
+                       const ScheduleProblem &problem);
 
 /// Why `sizes` cannot run on `target`, with the numbers and the remedy; "" if it can.
 std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,

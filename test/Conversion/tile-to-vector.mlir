@@ -60,6 +60,7 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
   // Elementwise ops fuse into one loop over rows, a vector at a time; each row's sum stays a vector until 8 rows are
   // there, which are then added up across their lanes together.
   // CHECK-LABEL: func.func @fused_phase1_point
+  // CHECK-COUNT-2: memref.extract_strided_metadata
   // CHECK:         scf.for %[[R:.*]] = %c0 to %c8 step %c1 {
   // CHECK-NEXT:      %[[X:.*]] = vector.load %{{.*}}[%[[R]], %c0] : memref<8x16xf32>, vector<8xf32>
   // CHECK:           %[[E:.*]] = math.exp %[[X]] : vector<8xf32>

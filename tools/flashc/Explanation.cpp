@@ -50,9 +50,10 @@ Explanation makeExplanation(const Inputs &inputs) {
     result.tiledBytes += traffic.tiled;
   }
   result.paper = boundsOf(inputs, target);
-  const ScheduleProblem problem = {inputs.desc.headDim, inputs.desc.resolvedValueDim()};
+  const ScheduleProblem problem = {inputs.desc.headDim, inputs.desc.resolvedValueDim(),
+                                   inputs.desc.dtype == DType::BF16};
   result.workingSet = workingSetBytes(result.front.schedule, problem);
-  result.registers = microRegisters(result.front.schedule, target);
+  result.registers = microRegisters(result.front.schedule, target, problem);
   result.candidates = considerSchedules(target, problem);
   const bool isListed = std::any_of(
       result.candidates.begin(), result.candidates.end(),

@@ -6,6 +6,8 @@
 
 #include "compiler/Conversion/TileToVector/Context.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace flashc;
 
@@ -24,12 +26,51 @@ Buffer Context::allocate(Type type, bool isTransposed, bool isBlock) {
     else
       shape.push_back(buffer.columns);
   }
-  OpBuilder entry(scratchUser);
-  auto memoryType = MemRefType::get(shape, b.getF32Type());
-  Value offset = arith::ConstantIndexOp::create(entry, loc, scratchBytes);
-  buffer.memory = memref::ViewOp::create(entry, loc, memoryType, scratch, offset, ValueRange{});
-  scratchBytes += llvm::alignTo(memoryType.getNumElements() * sizeof(float), 64);
+  buffer.memory = declare(shape, b.getF32Type(), scratchBytes);
+  int64_t elements = std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
+  scratchBytes += llvm::alignTo(elements * sizeof(float), 64);
   return buffer;
+}
+
+Value Context::declare(ArrayRef<int64_t> shape, Type element, int64_t offset) {
+  OpBuilder entry(scratchUser);
+  Value begin = arith::ConstantIndexOp::create(entry, loc, offset);
+  return memref::ViewOp::create(entry, loc, MemRefType::get(shape, element), scratch, begin,
+                                ValueRange{});
+}
+
+Buffer Context::allocatePairs(Type type, Format format, bool isTransposed) {
+  auto tile = cast<RankedTensorType>(type);
+  Buffer buffer;
+  buffer.format = format;
+  buffer.isTransposed = isTransposed;
+  buffer.rows = tile.getDimSize(0);
+  buffer.columns = isTransposed ? tile.getDimSize(1) : padded(tile.getDimSize(1));
+  bool alongColumns = format == Format::LeftPairs || isTransposed;
+  int64_t depth = tile.getDimSize(alongColumns ? 1 : 0);
+  int64_t other = padded(tile.getDimSize(alongColumns ? 0 : 1));
+  // The depth is padded to the tiles of AMX, 16 pairs.
+  int64_t pairs = llvm::alignTo(llvm::divideCeil(depth, 2), 16);
+  SmallVector<int64_t> shape = {pairs, other};
+  if (format == Format::LeftPairs)
+    std::swap(shape[0], shape[1]);
+  buffer.memory = declare(shape, b.getI32Type(), scratchBytes);
+  buffer.halves = declare({shape[0], shape[1] * 2}, b.getI16Type(), scratchBytes);
+  scratchBytes += llvm::alignTo(shape[0] * shape[1] * sizeof(int32_t), 64);
+  return buffer;
+}
+
+Format Context::formatOf(Value tile) const {
+  if (bf16Dots == BF16Dots::None || tile.use_empty() || !tileType(tile).getElementType().isBF16())
+    return Format::F32;
+  bool isLeft = false, isRight = false;
+  for (OpOperand &use : tile.getUses()) {
+    auto dot = dyn_cast<tile::DotOp>(use.getOwner());
+    if (!dot)
+      return Format::F32;
+    (use.get() == dot.getA() ? isLeft : isRight) = true;
+  }
+  return isLeft == isRight ? Format::F32 : isLeft ? Format::LeftPairs : Format::RightPairs;
 }
 
 Value Buffer::rowIn(Context &c, Value row) const {

@@ -27,9 +27,15 @@ using flash::Index;
 
 struct Context;
 
+/// What the elements of a buffer are: f32, or pairs of bf16 along the sum of a dot, in an i32. The left
+/// operand of a dot holds pairs as [rows][pairs], the right one as [pairs][columns].
+enum class Format { F32, LeftPairs, RightPairs };
+
 /// Where a tile lives, in memory padded to whole vectors in both directions.
 struct Buffer {
   mlir::Value memory; // memref<rows x columns x f32>, or memref<rows x f32> for a tile of rank 1
+  mlir::Value halves; // of pairs: the same memory, twice as wide, as i16
+  Format format = Format::F32;
   int64_t rows = 0;    // of the tile
   int64_t columns = 0; // padded; of the tile where transposed
   bool isTransposed = false; // memory is [columns][rows]
@@ -39,14 +45,20 @@ struct Buffer {
   mlir::Value rowIn(Context &c, mlir::Value row) const;
 };
 
+/// The instructions that multiply bf16 tiles: none (they are widened), vdpbf16ps, or AMX.
+enum class BF16Dots { None, Vector, AMX };
+
 struct Context {
-  Context(mlir::OpBuilder builder, mlir::Location loc, int64_t lanes, int64_t microRows,
-          int64_t microColumns)
-      : b(builder), loc(loc), lanes(lanes), microRows(microRows), microColumns(microColumns) {}
+  Context(mlir::OpBuilder builder, mlir::Location loc, int64_t lanes, BF16Dots bf16Dots,
+          int64_t microRows, int64_t microColumns)
+      : b(builder), loc(loc), lanes(lanes), bf16Dots(bf16Dots), microRows(microRows),
+        microColumns(microColumns) {}
 
   mlir::OpBuilder b;
   mlir::Location loc;
-  int64_t lanes, microRows, microColumns;
+  int64_t lanes;
+  BF16Dots bf16Dots;
+  int64_t microRows, microColumns;
   mlir::Value scratch;                  // memref<?xi8>
   mlir::Operation *scratchUser = nullptr; // buffers are declared before it
   int64_t scratchBytes = 0;
@@ -61,10 +73,17 @@ struct Context {
   }
   /// A new buffer for a tile of type `type`, at the start of a cache line.
   Buffer allocate(mlir::Type type, bool isTransposed = false, bool isBlock = false);
+  /// A new buffer of pairs for an operand of a dot.
+  Buffer allocatePairs(mlir::Type type, Format format, bool isTransposed);
+  /// The format of `tile`: pairs where it is an operand of bf16 dots and nothing else.
+  Format formatOf(mlir::Value tile) const;
   /// The number of rows to compute of `tile`, an index value at the builder's insertion point.
   mlir::Value rowsOf(mlir::Value tile);
   mlir::Value f32(double value);
   mlir::Value zeroVector();
+
+private:
+  mlir::Value declare(llvm::ArrayRef<int64_t> shape, mlir::Type element, int64_t offset);
 };
 
 inline mlir::RankedTensorType tileType(mlir::Value value) {

@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/Dot.h"
+#include "compiler/Conversion/TileToVector/AMX.h"
+#include "compiler/Conversion/TileToVector/Pairs.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -15,7 +18,7 @@ class DotEmitter {
 public:
   DotEmitter(Context &c, tile::DotOp op, const Buffer &result)
       : c(c), op(op), a(c.buffers.lookup(op.getA())), b(c.buffers.lookup(op.getB())),
-        result(result), depth(tileColumns(op.getA())) {}
+        result(result), isPairs(a.format != Format::F32), depth(tileColumns(op.getA())) {}
 
   void emit() {
     Value rows = c.rowsOf(op.getResult());
@@ -31,106 +34,156 @@ public:
   }
 
 private:
-  Value loadVector(const Buffer &buffer, Value row, Value column) {
-    return vector::LoadOp::create(c.b, c.loc, c.vectorOf(c.b.getF32Type()), buffer.memory,
-                                  ValueRange{row, column});
-  }
+  VectorType f32Vector() { return c.vectorOf(c.b.getF32Type()); }
 
+  /// The sum's start at a vector of the result.
   Value initAt(Value row, Value column) {
     if (!op.getInit())
       return c.zeroVector();
     return Evaluator(c, row, column, c.lanes).matrix(op.getInit());
   }
 
+  void storeResult(Value value, Value row, Value column) {
+    vector::StoreOp::create(c.b, c.loc, value, result.memory, ValueRange{row, column});
+  }
+
   Value broadcast(Value scalar) {
-    return vector::BroadcastOp::create(c.b, c.loc, c.vectorOf(c.b.getF32Type()), scalar);
+    return vector::BroadcastOp::create(c.b, c.loc, c.vectorOf(scalar.getType()), scalar);
+  }
+
+  /// One step of the sum: an f32 product, or that of a pair of bf16.
+  Value multiplyAdd(Value left, Value right, Value sum) {
+    if (!isPairs)
+      return math::FmaOp::create(c.b, c.loc, left, right, sum);
+    auto type = VectorType::get({2 * c.lanes}, c.b.getBF16Type());
+    auto asHalves = [&](Value pairs) {
+      return vector::BitCastOp::create(c.b, c.loc, type, pairs);
+    };
+    return LLVM::CallIntrinsicOp::create(
+               c.b, c.loc, f32Vector(), c.b.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
+               ValueRange{sum, asHalves(left), asHalves(right)})
+        .getResult(0);
   }
 
   /// The result in blocks: columns outside, so that a block of b's columns stays in cache.
   void emitBlocks(Value rows) {
-    Index x(c.b, c.loc);
     int64_t columns = c.padded(result.columns), whole = columns / c.microColumns * c.microColumns;
-    Value blockRows = x.roundUp(rows, c.microRows);
-    if (whole > 0) {
-      auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(whole),
-                                     x.constant(c.microColumns));
-      OpBuilder::InsertionGuard guard(c.b);
-      c.b.setInsertionPointToStart(loop.getBody());
-      emitColumnBlock(blockRows, loop.getInductionVar(), c.microColumns / c.lanes);
-    }
+    Index x(c.b, c.loc);
+    Value end = x.roundUp(rows, c.microRows);
+    auto block = [&](Value column, int64_t vectors) {
+      emitLoop(c, Index(c.b, c.loc).constant(0), end, c.microRows, [&](Value row) {
+        if (isPairs && c.bf16Dots == BF16Dots::AMX)
+          emitTileBlock(row, column, vectors);
+        else
+          emitVectorBlock(row, column, vectors);
+      });
+    };
+    if (whole > 0)
+      emitLoop(c, x.constant(0), x.constant(whole), c.microColumns,
+               [&](Value column) { block(column, c.microColumns / c.lanes); });
     if (columns > whole)
-      emitColumnBlock(blockRows, x.constant(whole), (columns - whole) / c.lanes);
+      block(x.constant(whole), (columns - whole) / c.lanes);
   }
 
-  void emitColumnBlock(Value rows, Value column, int64_t vectors) {
+  void emitVectorBlock(Value row, Value column, int64_t vectors) {
     Index x(c.b, c.loc);
-    auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), rows, x.constant(c.microRows));
-    OpBuilder::InsertionGuard guard(c.b);
-    c.b.setInsertionPointToStart(loop.getBody());
-    Value row = loop.getInductionVar();
-    Index y(c.b, c.loc);
-
+    Type unit = isPairs ? Type(c.b.getI32Type()) : Type(c.b.getF32Type());
+    int64_t steps = isPairs ? llvm::divideCeil(depth, 2) : depth;
     SmallVector<Value> sums;
     for (int64_t r = 0; r < c.microRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
-        sums.push_back(initAt(y.add(row, r), y.add(column, v * c.lanes)));
-    auto sum = scf::ForOp::create(c.b, c.loc, y.constant(0), y.constant(depth), y.constant(1),
+        sums.push_back(initAt(x.add(row, r), x.add(column, v * c.lanes)));
+    auto sum = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(steps), x.constant(1),
                                   sums);
     {
       OpBuilder::InsertionGuard inner(c.b);
       c.b.setInsertionPointToStart(sum.getBody());
-      Index z(c.b, c.loc);
+      Index y(c.b, c.loc);
       Value k = sum.getInductionVar();
       SmallVector<Value> right, next;
       for (int64_t v = 0; v < vectors; ++v)
-        right.push_back(loadVector(b, k, z.add(column, v * c.lanes)));
+        right.push_back(vector::LoadOp::create(c.b, c.loc, c.vectorOf(unit), b.memory,
+                                               ValueRange{k, y.add(column, v * c.lanes)}));
       for (int64_t r = 0; r < c.microRows; ++r) {
         Value left = broadcast(
-            memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{z.add(row, r), k}));
+            memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{y.add(row, r), k}));
         for (int64_t v = 0; v < vectors; ++v)
-          next.push_back(math::FmaOp::create(c.b, c.loc, left, right[v],
-                                             sum.getRegionIterArgs()[r * vectors + v]));
+          next.push_back(
+              multiplyAdd(left, right[v], sum.getRegionIterArgs()[r * vectors + v]));
       }
       scf::YieldOp::create(c.b, c.loc, next);
     }
     for (int64_t r = 0; r < c.microRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
-        vector::StoreOp::create(c.b, c.loc, sum.getResult(r * vectors + v), result.memory,
-                                ValueRange{y.add(row, r), y.add(column, v * c.lanes)});
+        storeResult(sum.getResult(r * vectors + v), x.add(row, r), x.add(column, v * c.lanes));
+  }
+
+  /// A block in tile registers. They cannot start from a computed value, so the product goes through a
+  /// small memory where the sum has a start.
+  void emitTileBlock(Value row, Value column, int64_t columnTiles) {
+    int64_t rowTiles = c.microRows / kAMXSize;
+    int64_t pairs = llvm::alignTo(llvm::divideCeil(depth, 2), kAMXSize);
+    if (!op.getInit())
+      return emitAMXBlock(c, a, b, row, column, rowTiles, columnTiles, pairs, result.memory, row,
+                          column);
+    if (!product)
+      product = c.allocate(RankedTensorType::get({c.microRows, c.microColumns},
+                                                 c.b.getF32Type()))
+                    .memory;
+    Value zero = Index(c.b, c.loc).constant(0);
+    emitAMXBlock(c, a, b, row, column, rowTiles, columnTiles, pairs, product, zero, zero);
+    emitLoop(c, zero, Index(c.b, c.loc).constant(c.microRows), 1, [&](Value r) {
+      for (int64_t v = 0; v < columnTiles; ++v) {
+        Index x(c.b, c.loc);
+        Value at = x.add(row, r), to = x.add(column, v * c.lanes);
+        Value added = vector::LoadOp::create(c.b, c.loc, f32Vector(), product,
+                                             ValueRange{r, x.constant(v * c.lanes)});
+        storeResult(arith::AddFOp::create(c.b, c.loc, initAt(at, to), added), at, to);
+      }
+    });
   }
 
   /// One row and vector at a time, each term selected by keep.
   void emitSelecting(Value rows) {
     Index x(c.b, c.loc);
-    auto rowLoop = scf::ForOp::create(c.b, c.loc, x.constant(0), rows, x.constant(1));
-    OpBuilder::InsertionGuard guard(c.b);
-    c.b.setInsertionPointToStart(rowLoop.getBody());
-    auto columnLoop =
-        scf::ForOp::create(c.b, c.loc, x.constant(0), Index(c.b, c.loc).constant(result.columns),
-                           Index(c.b, c.loc).constant(c.lanes));
-    c.b.setInsertionPointToStart(columnLoop.getBody());
-    Value row = rowLoop.getInductionVar(), column = columnLoop.getInductionVar();
-    Index y(c.b, c.loc);
-    auto sum = scf::ForOp::create(c.b, c.loc, y.constant(0), y.constant(depth), y.constant(1),
+    emitLoop(c, x.constant(0), rows, 1, [&](Value row) {
+      Index y(c.b, c.loc);
+      emitLoop(c, y.constant(0), y.constant(result.columns), c.lanes,
+               [&](Value column) { emitSelectingVector(row, column); });
+    });
+  }
+
+  void emitSelectingVector(Value row, Value column) {
+    Index x(c.b, c.loc);
+    auto sum = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(depth), x.constant(1),
                                   ValueRange{initAt(row, column)});
     {
       OpBuilder::InsertionGuard inner(c.b);
       c.b.setInsertionPointToStart(sum.getBody());
       Value k = sum.getInductionVar(), old = sum.getRegionIterArgs()[0];
       Value keep = Evaluator(c, row, k, 1).matrix(op.getKeep());
-      Value left = broadcast(memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{row, k}));
-      Value added = math::FmaOp::create(c.b, c.loc, left, loadVector(b, k, column), old);
+      Value left, right;
+      if (isPairs) {
+        left = loadLeft(c, a, row, k);
+        right = loadRight(c, b, k, column);
+      } else {
+        left = memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{row, k});
+        right = vector::LoadOp::create(c.b, c.loc, f32Vector(), b.memory, ValueRange{k, column});
+      }
+      Value added = math::FmaOp::create(c.b, c.loc, broadcast(left), right, old);
       scf::YieldOp::create(c.b, c.loc,
                            arith::SelectOp::create(c.b, c.loc, keep, added, old).getResult());
     }
-    vector::StoreOp::create(c.b, c.loc, sum.getResult(0), result.memory, ValueRange{row, column});
+    storeResult(sum.getResult(0), row, column);
   }
 
   Context &c;
   tile::DotOp op;
   Buffer a, b;
   const Buffer &result;
+  bool isPairs;
   int64_t depth;
+  Value product; // of a block, where AMX needs it
 };
 
 } // namespace

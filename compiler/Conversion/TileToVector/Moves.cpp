@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/Moves.h"
+#include "compiler/Conversion/TileToVector/Pairs.h"
 #include "compiler/Conversion/TileToVector/Shuffles.h"
 #include "mlir/IR/Matchers.h"
 
@@ -40,6 +41,51 @@ Place flashc::emitPlace(Context &c, Value memory, ValueRange offsets, ArrayRef<i
   return place;
 }
 
+Source::Source(Context &c, tile::LoadOp op)
+    : element(tileType(op.getTile()).getElementType()), rows(tileRows(op.getTile())),
+      columns(tileColumns(op.getTile())), isNextKnown(advancesByTile(op)) {
+  SmallVector<Value> offsets;
+  for (Value offset : op.getOffsets())
+    offsets.push_back(c.scalars.lookup(offset));
+  for (Value size : op.getValid())
+    valid.push_back(c.scalars.lookup(size));
+  place = emitPlace(c, c.scalars.lookup(op.getSource()), offsets, op.getDims());
+}
+
+/// Whether the op loads the rows that follow in the next iteration of its loop.
+bool Source::advancesByTile(tile::LoadOp op) {
+  auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+  if (!loop || getConstantIntValue(loop.getStep()) != tileRows(op.getTile()))
+    return false;
+  Value offset = op.getOffsets()[op.getDims()[0]], induction = loop.getInductionVar();
+  auto sum = offset.getDefiningOp<arith::AddIOp>();
+  return offset == induction || (sum && llvm::is_contained(sum->getOperands(), induction));
+}
+
+Value Source::vector(Context &c, Value row, Value column, int64_t width) const {
+  if (isNextKnown) {
+    // Rows are often a page apart, which no hardware prefetcher follows.
+    Value next = place.at(c, Index(c.b, c.loc).add(row, rows), column);
+    memref::PrefetchOp::create(c.b, c.loc, place.flat, next, /*isWrite=*/false,
+                               /*localityHint=*/2, /*isDataCache=*/true);
+  }
+  return vector::LoadOp::create(c.b, c.loc, VectorType::get({width}, element), place.flat,
+                                place.at(c, row, column));
+}
+
+Value Source::scalar(Context &c, Value row, Value column) const {
+  return memref::LoadOp::create(c.b, c.loc, place.flat, place.at(c, row, column));
+}
+
+void flashc::emitLoop(Context &c, Value from, Value to, int64_t step,
+                      llvm::function_ref<void(Value)> body) {
+  Index x(c.b, c.loc);
+  auto loop = scf::ForOp::create(c.b, c.loc, from, to, x.constant(step));
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+
 namespace {
 
 /// A narrow float as f32; other values as they are. Works on scalars and vectors.
@@ -62,76 +108,37 @@ Value narrow(Context &c, Value value, Type element) {
   return arith::TruncFOp::create(c.b, c.loc, type, value);
 }
 
-void forLoop(Context &c, Value from, Value to, int64_t step,
-             llvm::function_ref<void(Value)> body) {
-  Index x(c.b, c.loc);
-  auto loop = scf::ForOp::create(c.b, c.loc, from, to, x.constant(step));
-  OpBuilder::InsertionGuard guard(c.b);
-  c.b.setInsertionPointToStart(loop.getBody());
-  body(loop.getInductionVar());
-}
-
 class Loader {
 public:
-  Loader(Context &c, tile::LoadOp op, const Buffer &buffer)
-      : c(c), buffer(buffer), element(tileType(op.getTile()).getElementType()),
-        rows(tileRows(op.getTile())), columns(tileColumns(op.getTile())) {
-    for (Value offset : op.getOffsets())
-      offsets.push_back(c.scalars.lookup(offset));
-    for (Value size : op.getValid())
-      valid.push_back(c.scalars.lookup(size));
-    place = emitPlace(c, c.scalars.lookup(op.getSource()), offsets, op.getDims());
-    isNextKnown = advancesByTile(op);
-  }
+  Loader(Context &c, const Source &source, const Buffer &buffer)
+      : c(c), source(source), buffer(buffer), rows(source.rows), columns(source.columns) {}
 
   void emit() {
     Index x(c.b, c.loc);
     Value zero = x.constant(0);
     Value done = buffer.isTransposed && columns >= c.lanes ? loadTransposed() : zero;
-    forLoop(c, done, valid[0], 1, [&](Value r) { loadRow(r); });
+    emitLoop(c, done, source.valid[0], 1, [&](Value r) { loadRow(r); });
     // Rows are padded when the tile is transposed, columns when it is not.
     Value allRows = x.constant(buffer.isTransposed ? c.padded(rows) : rows);
-    forLoop(c, valid[0], allRows, 1, [&](Value r) {
-      forLoop(c, zero, Index(c.b, c.loc).constant(buffer.columns), 1,
+    emitLoop(c, source.valid[0], allRows, 1, [&](Value r) {
+      emitLoop(c, zero, Index(c.b, c.loc).constant(buffer.columns), 1,
               [&](Value column) { put(c.f32(0.0), r, column); });
     });
   }
 
 private:
-  /// Whether the op loads the rows that follow in the next iteration of its loop.
-  static bool advancesByTile(tile::LoadOp op) {
-    auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-    if (!loop || getConstantIntValue(loop.getStep()) != tileRows(op.getTile()))
-      return false;
-    Value offset = op.getOffsets()[op.getDims()[0]], induction = loop.getInductionVar();
-    auto sum = offset.getDefiningOp<arith::AddIOp>();
-    return offset == induction || (sum && llvm::is_contained(sum->getOperands(), induction));
-  }
-
-  /// Rows are often a page apart, which no hardware prefetcher follows.
-  void prefetchNext(Value r, Value column) {
-    if (!isNextKnown)
-      return;
-    Value next = place.at(c, Index(c.b, c.loc).add(r, rows), column);
-    memref::PrefetchOp::create(c.b, c.loc, place.flat, next, /*isWrite=*/false,
-                               /*localityHint=*/2, /*isDataCache=*/true);
-  }
-
   Value loadVector(Value r, Value column) {
-    prefetchNext(r, column);
-    Value value = vector::LoadOp::create(c.b, c.loc, c.vectorOf(element), place.flat,
-                                         place.at(c, r, column));
-    return widen(c, value);
+    return widen(c, source.vector(c, r, column, c.lanes));
   }
 
   /// Square blocks go through registers; gives the number of rows done, a multiple of the lanes.
   Value loadTransposed() {
     Index x(c.b, c.loc);
     Value zero = x.constant(0);
-    Value wholeRows = x.select(place.columnsAreAdjacent, x.roundDown(valid[0], c.lanes), zero);
+    Value wholeRows = x.select(source.place.columnsAreAdjacent, x.roundDown(source.valid[0], c.lanes), zero);
     int64_t wholeColumns = columns / c.lanes * c.lanes;
-    forLoop(c, zero, wholeRows, c.lanes, [&](Value r) {
-      forLoop(c, zero, Index(c.b, c.loc).constant(wholeColumns), c.lanes, [&](Value column) {
+    emitLoop(c, zero, wholeRows, c.lanes, [&](Value r) {
+      emitLoop(c, zero, Index(c.b, c.loc).constant(wholeColumns), c.lanes, [&](Value column) {
         Index y(c.b, c.loc);
         SmallVector<Value> block;
         for (int64_t lane = 0; lane < c.lanes; ++lane)
@@ -143,16 +150,15 @@ private:
       if (wholeColumns == columns)
         return;
       Index y(c.b, c.loc);
-      forLoop(c, r, y.add(r, c.lanes), 1,
+      emitLoop(c, r, y.add(r, c.lanes), 1,
               [&](Value row) { loadScalars(row, Index(c.b, c.loc).constant(wholeColumns)); });
     });
     return wholeRows;
   }
 
   void loadScalars(Value r, Value from) {
-    forLoop(c, from, valid[1], 1, [&](Value column) {
-      Value value = memref::LoadOp::create(c.b, c.loc, place.flat, place.at(c, r, column));
-      put(widen(c, value), r, column);
+    emitLoop(c, from, source.valid[1], 1, [&](Value column) {
+      put(widen(c, source.scalar(c, r, column)), r, column);
     });
   }
 
@@ -161,15 +167,15 @@ private:
     Value zero = x.constant(0);
     Value vectorEnd = zero;
     if (!buffer.isTransposed && columns >= c.lanes) {
-      Value whole = x.roundDown(valid[1], c.lanes);
-      vectorEnd = x.select(place.columnsAreAdjacent, whole, zero);
-      forLoop(c, zero, vectorEnd, c.lanes, [&](Value column) {
+      Value whole = x.roundDown(source.valid[1], c.lanes);
+      vectorEnd = x.select(source.place.columnsAreAdjacent, whole, zero);
+      emitLoop(c, zero, vectorEnd, c.lanes, [&](Value column) {
         vector::StoreOp::create(c.b, c.loc, loadVector(r, column), buffer.memory,
                                 ValueRange{r, column});
       });
     }
     loadScalars(r, vectorEnd);
-    forLoop(c, valid[1], x.constant(buffer.columns), 1,
+    emitLoop(c, source.valid[1], x.constant(buffer.columns), 1,
             [&](Value column) { put(c.f32(0.0), r, column); });
   }
 
@@ -181,35 +187,39 @@ private:
   }
 
   Context &c;
+  const Source &source;
   const Buffer &buffer;
-  Type element;
   int64_t rows, columns;
-  SmallVector<Value> offsets, valid;
-  Place place;
-  bool isNextKnown = false;
 };
 
 /// Whether every element of a buffer is finite: x * 0 is NaN for the others.
 Value emitAllFinite(Context &c, const Buffer &buffer) {
   Index x(c.b, c.loc);
   Value zero = c.zeroVector();
-  auto rows = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(buffer.rows),
-                                 x.constant(1), ValueRange{zero});
+  ArrayRef<int64_t> shape = cast<MemRefType>(buffer.memory.getType()).getShape();
+  auto rows = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(shape[0]), x.constant(1),
+                                 ValueRange{zero});
   c.b.setInsertionPointToStart(rows.getBody());
   Index y(c.b, c.loc);
-  auto columns = scf::ForOp::create(c.b, c.loc, y.constant(0), y.constant(buffer.columns),
+  auto columns = scf::ForOp::create(c.b, c.loc, y.constant(0), y.constant(shape[1]),
                                     y.constant(c.lanes), rows.getRegionIterArgs());
   scf::YieldOp::create(c.b, c.loc, columns.getResults());
   c.b.setInsertionPointToStart(columns.getBody());
-  Value value = vector::LoadOp::create(c.b, c.loc, c.vectorOf(c.b.getF32Type()), buffer.memory,
-                                       ValueRange{rows.getInductionVar(),
-                                                  columns.getInductionVar()});
-  Value next = math::FmaOp::create(c.b, c.loc, value, zero, columns.getRegionIterArgs()[0]);
-  scf::YieldOp::create(c.b, c.loc, next);
+  Value row = rows.getInductionVar(), column = columns.getInductionVar();
+  Value sum = columns.getRegionIterArgs()[0];
+  if (buffer.format == Format::F32) {
+    Value value = vector::LoadOp::create(c.b, c.loc, c.vectorOf(c.b.getF32Type()), buffer.memory,
+                                         ValueRange{row, column});
+    sum = math::FmaOp::create(c.b, c.loc, value, zero, sum);
+  } else {
+    for (bool high : {false, true})
+      sum = math::FmaOp::create(c.b, c.loc, loadHalves(c, buffer, row, column, high), zero, sum);
+  }
+  scf::YieldOp::create(c.b, c.loc, sum);
   c.b.setInsertionPointAfter(rows);
-  Value sum = vector::ReductionOp::create(c.b, c.loc, vector::CombiningKind::ADD,
-                                          rows.getResult(0));
-  return arith::CmpFOp::create(c.b, c.loc, arith::CmpFPredicate::ORD, sum, sum);
+  Value total = vector::ReductionOp::create(c.b, c.loc, vector::CombiningKind::ADD,
+                                            rows.getResult(0));
+  return arith::CmpFOp::create(c.b, c.loc, arith::CmpFPredicate::ORD, total, total);
 }
 
 } // namespace
@@ -222,12 +232,18 @@ void flashc::lowerLoad(Context &c, tile::LoadOp op) {
     isTransposed &= isB && dot.getTransposeB();
     needsFinite |= isB && dot.getKeep();
   }
-  Buffer buffer = c.allocate(op.getTile().getType(), isTransposed);
-  Loader(c, op, buffer).emit();
+  Format format = c.formatOf(op.getTile());
+  bool isPairs = format != Format::F32;
+  Buffer buffer = isPairs ? c.allocatePairs(op.getTile().getType(), format, isTransposed)
+                          : c.allocate(op.getTile().getType(), isTransposed);
+  Source source(c, op);
+  if (isPairs)
+    emitPairLoad(c, source, buffer);
+  else
+    Loader(c, source, buffer).emit();
   c.buffers[op.getTile()] = buffer;
-  if (needsFinite) {
+  if (needsFinite)
     c.allFinite[op.getTile()] = emitAllFinite(c, buffer);
-  }
 }
 
 void flashc::emitStoreVector(Context &c, const Place &place, Value row, Value column,
@@ -243,7 +259,7 @@ void flashc::emitStoreVector(Context &c, const Place &place, Value row, Value co
   c.b.setInsertionPointToStart(branch.elseBlock());
   Index y(c.b, c.loc);
   Value count = y.min(y.sub(validColumns, column), c.lanes);
-  forLoop(c, y.constant(0), count, 1, [&](Value lane) {
+  emitLoop(c, y.constant(0), count, 1, [&](Value lane) {
     // Rounded after the extraction: extracting a bf16 is a call into a support library.
     Value scalar = vector::ExtractOp::create(c.b, c.loc, value, OpFoldResult(lane));
     Value at = place.at(c, row, Index(c.b, c.loc).add(column, lane));

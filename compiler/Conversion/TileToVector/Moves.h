@@ -24,6 +24,28 @@ struct Place {
 Place emitPlace(Context &c, mlir::Value memory, mlir::ValueRange offsets,
                 llvm::ArrayRef<int64_t> dims);
 
+/// What a tile.load reads.
+struct Source {
+  Source(Context &c, tile::LoadOp op);
+
+  mlir::Type element;
+  int64_t rows, columns;                   // of the tile
+  llvm::SmallVector<mlir::Value, 2> valid; // rows and columns
+  Place place;
+  bool isNextKnown; // the next iteration of the loop around loads the rows after these
+
+  /// Adjacent columns of a row; asks for those of the next tile ahead of time.
+  mlir::Value vector(Context &c, mlir::Value row, mlir::Value column, int64_t width) const;
+  mlir::Value scalar(Context &c, mlir::Value row, mlir::Value column) const;
+
+private:
+  static bool advancesByTile(tile::LoadOp op);
+};
+
+/// A loop over [from, to) without carried values.
+void emitLoop(Context &c, mlir::Value from, mlir::Value to, int64_t step,
+              llvm::function_ref<void(mlir::Value)> body);
+
 /// Loads a tile into a new buffer, transposed where a dot wants it so; notes whether all of it is
 /// finite where a dot with dropped terms needs to know.
 void lowerLoad(Context &c, tile::LoadOp op);

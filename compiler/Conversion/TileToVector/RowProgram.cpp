@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/RowProgram.h"
+#include "compiler/Conversion/TileToVector/Pairs.h"
 #include "compiler/Conversion/TileToVector/Shuffles.h"
 
 using namespace mlir;
@@ -60,7 +61,9 @@ void RowProgram::keep(Value value, bool inBlockBuffer) {
   auto found = kept.find(value);
   if (found != kept.end() && (inBlockBuffer || !found->second.isBlock))
     return;
-  kept[value] = c.allocate(value.getType(), false, inBlockBuffer);
+  Format format = inBlockBuffer ? Format::F32 : c.formatOf(value);
+  kept[value] = format == Format::LeftPairs ? c.allocatePairs(value.getType(), format, false)
+                                            : c.allocate(value.getType(), false, inBlockBuffer);
 }
 
 /// Keeps a value of rank 1 in memory; one that is no f32 is computed from others there.
@@ -96,8 +99,8 @@ void RowProgram::findOutputs() {
         if (isIn(user))
           continue;
         auto dot = dyn_cast<tile::DotOp>(user);
-        bool isLeft = dot && (use.get() == dot.getA() || use.get() == dot.getB());
-        if (isLeft || isa<scf::YieldOp>(user))
+        bool isFactor = dot && (use.get() == dot.getA() || use.get() == dot.getB());
+        if (isFactor || isa<scf::YieldOp>(user))
           keep(result, false);
         else
           requireLater(result);
@@ -324,7 +327,10 @@ void RowProgram::emitRow(ArrayRef<ColumnTask> tasks, int64_t columns, Value row,
                           value);
         } else {
           Value r = task.buffer.rowIn(c, row);
-          vector::StoreOp::create(c.b, c.loc, value, task.buffer.memory, ValueRange{r, at});
+          if (task.buffer.format == Format::LeftPairs)
+            storeLeft(c, task.buffer, r, at, value);
+          else
+            vector::StoreOp::create(c.b, c.loc, value, task.buffer.memory, ValueRange{r, at});
         }
       }
     }

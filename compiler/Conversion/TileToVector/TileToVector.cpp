@@ -11,6 +11,7 @@
 #include "dialects/Flash/IR/Flash.h"
 #include "dialects/Flash/Transforms/KernelFrame.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -100,8 +101,9 @@ private:
         emitInto(c, operand, buffer);
         c.buffers[operand] = buffer;
       }
-    if (c.buffers[dot.getA()].isTransposed ||
-        c.buffers[dot.getB()].isTransposed != dot.getTransposeB())
+    const Buffer &a = c.buffers[dot.getA()], &b = c.buffers[dot.getB()];
+    bool sameFormat = (a.format == Format::F32) == (b.format == Format::F32);
+    if (a.isTransposed || b.isTransposed != dot.getTransposeB() || !sameFormat)
       return dot.emitOpError() << "expected operands that are loaded for this dot alone";
     Value target = inPlaceTarget(dot);
     Buffer result = target ? c.buffers[target] : c.allocate(dot.getResult().getType());
@@ -192,7 +194,7 @@ func::FuncOp createFromPrologue(OpBuilder &b, func::FuncOp kernel, scf::ForallOp
   return func;
 }
 
-LogicalResult lowerKernel(func::FuncOp kernel, int64_t lanes) {
+LogicalResult lowerKernel(func::FuncOp kernel, const TargetInfo &target) {
   auto phase = kernel->getAttrOfType<IntegerAttr>(flash::kKernelAttrName);
   auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
   if (!schedule)
@@ -220,7 +222,10 @@ LogicalResult lowerKernel(func::FuncOp kernel, int64_t lanes) {
   func::ReturnOp::create(gridBuilder, loc, points);
 
   RowDemand demand(forall);
-  Context c(OpBuilder(kernel.getContext()), loc, lanes, schedule.getMicro()[0],
+  BF16Dots dots = target.hasAMX       ? BF16Dots::AMX
+                  : target.hasBF16Dot ? BF16Dots::Vector
+                                      : BF16Dots::None;
+  Context c(OpBuilder(kernel.getContext()), loc, target.vectorLanesF32(), dots, schedule.getMicro()[0],
             schedule.getMicro()[1]);
   Type scratchType = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
   func::FuncOp run = createFromPrologue(b, kernel, forall, name + "_point",
@@ -257,7 +262,7 @@ struct TileToVector : PassWrapper<TileToVector, OperationPass<ModuleOp>> {
   }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<arith::ArithDialect, math::MathDialect, memref::MemRefDialect,
-                    scf::SCFDialect, vector::VectorDialect>();
+                    scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect>();
   }
 
   void runOnOperation() override {
@@ -268,10 +273,9 @@ struct TileToVector : PassWrapper<TileToVector, OperationPass<ModuleOp>> {
                                    << ", got " << (info ? target.getName() : "none");
       return signalPassFailure();
     }
-    int64_t lanes = info->vectorBits / 32;
     for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (func->hasAttr(flash::kKernelAttrName) && !func->hasAttr(kScratchAttrName))
-        if (failed(lowerKernel(func, lanes)))
+        if (failed(lowerKernel(func, *info)))
           return signalPassFailure();
   }
 };

@@ -136,8 +136,15 @@ void lower(OpBuilder &b, MergeOp op) {
   Value f1 = math.rescale(op.getM1(), reference), f2 = math.rescale(op.getM2(), reference);
   Value l = arith::AddFOp::create(b, loc, arith::MulFOp::create(b, loc, op.getL1(), f1),
                                   arith::MulFOp::create(b, loc, op.getL2(), f2));
-  Value acc = arith::AddFOp::create(b, loc, math.scaleRows(op.getAcc1(), f1),
-                                    math.scaleRows(op.getAcc2(), f2));
+  // An empty state adds nothing, even where a value without weight made its acc NaN.
+  auto weighted = [&](Value m, Value l, Value acc, Value factor) -> Value {
+    return arith::SelectOp::create(b, loc, math.broadcast(math.isEmpty(m, l), acc),
+                                   math.constant(acc.getType(), 0.0),
+                                   math.scaleRows(acc, factor));
+  };
+  Value acc =
+      arith::AddFOp::create(b, loc, weighted(op.getM1(), op.getL1(), op.getAcc1(), f1),
+                            weighted(op.getM2(), op.getL2(), op.getAcc2(), f2));
   op.replaceAllUsesWith(ValueRange{m, l, acc});
 }
 
@@ -155,9 +162,7 @@ void lower(OpBuilder &b, FinalizeOp op) {
   TileMath math(b, loc, 0);
   Type rowType = op.getL().getType();
   Value one = math.constant(rowType, 1.0);
-  Value noSum = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, op.getL(),
-                                      math.constant(rowType, 0.0));
-  Value empty = arith::AndIOp::create(b, loc, math.isNegativeInfinity(op.getM()), noSum);
+  Value empty = math.isEmpty(op.getM(), op.getL());
   // An empty row has acc = 0, so dividing it by 1 gives the 0 that it should.
   Value divisor = arith::SelectOp::create(b, loc, empty, one, op.getL());
   Value o = arith::DivFOp::create(b, loc, op.getAcc(), math.broadcast(divisor, op.getAcc()));

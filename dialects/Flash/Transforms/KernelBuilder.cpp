@@ -94,6 +94,14 @@ void KernelBuilder::storeMatrix(OpBuilder &builder, Value tile, Value matrix,
                         ValueRange{point.rows, keys.columns}, ArrayRef<int64_t>{2, 3});
 }
 
+Value KernelBuilder::loadColumn(Value column) {
+  Index x(b, loc);
+  return tile::LoadOp::create(
+      b, loc, tileOf({br, 1}, memoryOf(column).getElementType()), column,
+      ValueRange{point.memoryBatch, point.head, x.add(point.qOffset, point.i0), x.constant(0)},
+      ValueRange{point.rows, x.constant(1)}, ArrayRef<int64_t>{2, 3});
+}
+
 MemoryMap::MemoryMap(func::FuncOp source, func::FuncOp kernel) {
   unsigned inputs = source.getNumArguments();
   for (unsigned i = 0; i < inputs; ++i)

@@ -49,6 +49,8 @@ public:
   mlir::Value loadMatrix(mlir::OpBuilder &builder, mlir::Value matrix, const KeyTile &keys);
   void storeMatrix(mlir::OpBuilder &builder, mlir::Value tile, mlir::Value matrix,
                    const KeyTile &keys);
+  /// The tile [rows, 1] of a value per row, `column` [batch, head, query, 1].
+  mlir::Value loadColumn(mlir::Value column);
 
 private:
   mlir::Value loadRows(mlir::OpBuilder &builder, mlir::Value source, mlir::Value row,

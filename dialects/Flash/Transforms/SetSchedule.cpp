@@ -34,7 +34,8 @@ struct SetSchedule : flash::impl::FlashSetScheduleBase<SetSchedule> {
     }
     WalkResult result = getOperation().walk([&](AttentionOp op) {
       ScheduleProblem problem = {cast<RankedTensorType>(op.getQ().getType()).getDimSize(3),
-                                 cast<RankedTensorType>(op.getV().getType()).getDimSize(3)};
+                                 cast<RankedTensorType>(op.getV().getType()).getDimSize(3),
+                                 cast<RankedTensorType>(op.getQ().getType()).getElementType().isBF16()};
       if (!op.getSchedule()) {
         ScheduleSizes sizes = chooseSchedule(*target, problem);
         op.setScheduleAttr(

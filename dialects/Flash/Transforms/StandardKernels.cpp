@@ -18,22 +18,33 @@ using namespace flashc::flash;
 
 namespace {
 
-/// One of the workspace's matrices [batch, Hq, Sq, Sk], S in f32 or P in the input type, dense.
+/// The workspace's matrices [batch, Hq, Sq, Sk], S in f32 and P in the input type, and its row max
+/// [batch, Hq, Sq] in f32, dense.
 class Workspace {
 public:
   Workspace(OpBuilder &b, Location loc, const AttentionMemory &memory) : b(b), loc(loc) {
     for (auto [value, dim] : {std::pair(memory.q, 0), std::pair(memory.q, 2),
                               std::pair(memory.q, 1), std::pair(memory.k, 1)}) {
       sizes.push_back(memref::DimOp::create(b, loc, value, dim));
+      rows = elements;
       elements = elements ? Index(b, loc).mul(elements, sizes.back()) : sizes.back();
     }
   }
 
-  Value scores(Value memory) { return view(memory, Index(b, loc).constant(0), b.getF32Type()); }
-  Value probabilities(Value memory, Type type) { return view(memory, scoreBytes(), type); }
+  Value scores(Value memory) {
+    return view(memory, Index(b, loc).constant(0), b.getF32Type(), sizes);
+  }
+  Value probabilities(Value memory, Type type) { return view(memory, scoreBytes(), type, sizes); }
+  /// With a last dimension of size 1 where `rank` is 4.
+  Value rowMax(Value memory, Type type, unsigned rank) {
+    SmallVector<Value> extents(sizes);
+    extents.back() = Index(b, loc).constant(1);
+    extents.resize(rank);
+    return view(memory, matrixBytes(type), b.getF32Type(), extents);
+  }
   Value bytes(Type type) {
     Index x(b, loc);
-    return x.add(scoreBytes(), x.mul(elements, type.getIntOrFloatBitWidth() / 8));
+    return x.add(matrixBytes(type), x.mul(rows, 4));
   }
 
 private:
@@ -41,15 +52,20 @@ private:
     Index x(b, loc);
     return x.roundUp(x.mul(elements, 4), 64);
   }
-  Value view(Value memory, Value offset, Type element) {
-    SmallVector<int64_t> dynamic(4, ShapedType::kDynamic);
-    return memref::ViewOp::create(b, loc, MemRefType::get(dynamic, element), memory, offset, sizes);
+  Value matrixBytes(Type type) {
+    Index x(b, loc);
+    return x.add(scoreBytes(), x.roundUp(x.mul(elements, type.getIntOrFloatBitWidth() / 8), 64));
+  }
+  Value view(Value memory, Value offset, Type element, ValueRange extents) {
+    SmallVector<int64_t> dynamic(extents.size(), ShapedType::kDynamic);
+    return memref::ViewOp::create(b, loc, MemRefType::get(dynamic, element), memory, offset,
+                                  extents);
   }
 
   OpBuilder &b;
   Location loc;
   SmallVector<Value> sizes;
-  Value elements;
+  Value rows, elements;
 };
 
 class StandardKernels {
@@ -95,7 +111,14 @@ public:
                                              /*transpose_b=*/false);
             return SmallVector<Value>{next};
           });
-      kernel.store(math.round(acc[0], element), memory.o);
+      // A row whose kept scores are all -inf is empty, whatever the values hold: 0 times NaN is NaN.
+      Value m = tile::ReduceOp::create(
+          b, loc, tileOf({tile[0]}, b.getF32Type()), tile::ReduceKind::Max,
+          kernel.loadColumn(workspace.rowMax(memory.workspace, element, 4)));
+      Value isEmpty = math.isNegativeInfinity(m);
+      Value o = arith::SelectOp::create(b, loc, math.broadcast(isEmpty, acc[0]),
+                                        math.constant(accType, 0.0), acc[0]);
+      kernel.store(math.round(o, element), memory.o);
     });
     emitWorkspaceSize();
   }
@@ -167,6 +190,7 @@ private:
                                               loadScores(n, keys));
           return SmallVector<Value>{arith::MaximumFOp::create(n, loc, carried[0], here)};
         })[0];
+    kernel.store(m, workspace.rowMax(memory.workspace, element, 3));
     if (memory.rowMax)
       kernel.store(m, memory.rowMax);
     Value sink = memory.sinks ? math.splat(kernel.loadSink(), {tile[0]}) : Value();

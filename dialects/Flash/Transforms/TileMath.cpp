@@ -52,6 +52,12 @@ Value TileMath::isNegativeInfinity(Value m) {
   return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, m, negativeInfinity(m.getType()));
 }
 
+Value TileMath::isEmpty(Value m, Value l) {
+  Value noSum =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, l, constant(l.getType(), 0.0));
+  return arith::AndIOp::create(b, loc, isNegativeInfinity(m), noSum);
+}
+
 Value TileMath::safeReference(Value m) {
   return arith::SelectOp::create(b, loc, isNegativeInfinity(m), constant(m.getType(), 0.0), m);
 }

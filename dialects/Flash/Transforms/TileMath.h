@@ -36,6 +36,8 @@ public:
   /// exp(m - reference): the factor that moves a state from m to a new reference.
   mlir::Value rescale(mlir::Value m, mlir::Value safeReference);
   mlir::Value isNegativeInfinity(mlir::Value m);
+  /// Whether a state's keys have no weight: m = -inf, and l = 0 (a NaN, which m passes over, reaches l).
+  mlir::Value isEmpty(mlir::Value m, mlir::Value l);
   /// The larger of the two, passing over a NaN in `b` (by the rule of x86's maxps).
   mlir::Value maximum(mlir::Value a, mlir::Value b);
   /// acc(r, c) * factor(r).

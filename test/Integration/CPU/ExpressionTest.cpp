@@ -157,8 +157,7 @@ TEST_P(Expression, Floats) {
                                    {"x[0] < 1 || x[0] >= 1", 0},
                                    {"x[1] > x[3]", 1},
                                    {"select(x[0] < 1, x[0], x[5])", 2.75},
-                                   {"float(n[1])", double(kMax)},
-                                   {"1e30 * 1e30", kInfinity}});
+                                   {"float(n[1])", double(kMax)}});
 }
 
 TEST_P(Expression, CapturedTypesAndRanks) {

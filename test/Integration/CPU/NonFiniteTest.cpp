@@ -210,8 +210,11 @@ TEST_P(NonFinite, EmptyRowWithNaNValue) {
   AttentionCase c = make(DType::F32, 8, 1, 4, 70);
   c.desc.score = "i == 2 ? -1.0 / 0.0 : s";
   c.edit = [](CaseInputs &x) { setRow(x.v, 8, 20, kNaN); };
-  CaseOutcome outcome = expectPass(c);
-  EXPECT_EQ(outcome.actual.o[2 * 8], 0.0);
+  for (bool sinks : {false, true}) {
+    c.desc.sinks = sinks;
+    CaseOutcome outcome = expectPass(c);
+    EXPECT_EQ(outcome.actual.o[2 * 8], 0.0);
+  }
 }
 
 /// Nothing kept, by every kind of mask: o = 0, row max = -inf, lse = -inf or the sink's logit, exactly.

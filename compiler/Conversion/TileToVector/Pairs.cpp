@@ -1,0 +1,204 @@
+//===- Pairs.cpp - bf16 operands of dots as pairs -------------------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Conversion/TileToVector/Pairs.h"
+#include "compiler/Conversion/TileToVector/Shuffles.h"
+
+using namespace mlir;
+using namespace flashc;
+
+namespace {
+
+class PairLoader {
+public:
+  PairLoader(Context &c, const Source &source, const Buffer &buffer)
+      : c(c), source(source), buffer(buffer),
+        shape(cast<MemRefType>(buffer.memory.getType()).getShape()) {}
+
+  void emit() {
+    if (buffer.format == Format::LeftPairs)
+      emitLeft();
+    else if (buffer.isTransposed)
+      emitTransposed();
+    else
+      emitInterleaved();
+  }
+
+private:
+  Value constant(int64_t value) { return Index(c.b, c.loc).constant(value); }
+
+  /// The end of the columns that vectors of `width` cover, 0 where columns are not adjacent.
+  Value vectorEnd(Value valid, int64_t width) {
+    Index x(c.b, c.loc);
+    return x.select(source.place.columnsAreAdjacent, x.roundDown(valid, width), x.constant(0));
+  }
+
+  Value loadPairs(Value row, Value column) {
+    Value halves = source.vector(c, row, column, 2 * c.lanes);
+    return vector::BitCastOp::create(c.b, c.loc, c.vectorOf(c.b.getI32Type()), halves);
+  }
+
+  void store(Value pairs, Value row, Value column) {
+    vector::StoreOp::create(c.b, c.loc, pairs, buffer.memory, ValueRange{row, column});
+  }
+
+  /// Puts one element at its half; a null value is 0.
+  void put(Value value, Value row, Value column) {
+    Index x(c.b, c.loc);
+    Type i16 = c.b.getI16Type();
+    Value bits = value ? Value(arith::BitcastOp::create(c.b, c.loc, i16, value))
+                       : Value(arith::ConstantOp::create(c.b, c.loc, c.b.getI16IntegerAttr(0)));
+    Value depth = buffer.isTransposed ? column : row, other = buffer.isTransposed ? row : column;
+    SmallVector<Value> at = {row, column};
+    if (buffer.format == Format::RightPairs)
+      at = {x.div(depth, 2), x.add(x.mul(other, 2), x.rem(depth, x.constant(2)))};
+    memref::StoreOp::create(c.b, c.loc, bits, buffer.halves, at);
+  }
+
+  void putScalars(Value row, Value from, Value to) {
+    emitLoop(c, from, to, 1,
+             [&](Value column) { put(source.scalar(c, row, column), row, column); });
+  }
+
+  void putZeros(Value row, Value from, Value to) {
+    emitLoop(c, from, to, 1, [&](Value column) { put(Value(), row, column); });
+  }
+
+  void emitLeft() {
+    Value width = constant(shape[1] * 2);
+    emitLoop(c, constant(0), source.valid[0], 1, [&](Value row) {
+      Value end = vectorEnd(source.valid[1], 2 * c.lanes);
+      emitLoop(c, constant(0), end, 2 * c.lanes, [&](Value column) {
+        store(loadPairs(row, column), row, Index(c.b, c.loc).div(column, 2));
+      });
+      putScalars(row, end, source.valid[1]);
+      putZeros(row, source.valid[1], width);
+    });
+    emitLoop(c, source.valid[0], constant(source.rows), 1,
+             [&](Value row) { putZeros(row, constant(0), width); });
+  }
+
+  /// A tile (n, k) to pairs [k / 2][n]: square blocks of pairs go through registers.
+  void emitTransposed() {
+    int64_t wholeColumns = source.columns / (2 * c.lanes) * (2 * c.lanes);
+    Value rows = vectorEnd(source.valid[0], c.lanes), depth = constant(shape[0] * 2);
+    auto finishRow = [&](Value row, int64_t from) {
+      putScalars(row, constant(from), source.valid[1]);
+      putZeros(row, source.valid[1], depth);
+    };
+    emitLoop(c, constant(0), rows, c.lanes, [&](Value row) {
+      emitLoop(c, constant(0), constant(wholeColumns), 2 * c.lanes, [&](Value column) {
+        Index x(c.b, c.loc);
+        SmallVector<Value> block;
+        for (int64_t lane = 0; lane < c.lanes; ++lane)
+          block.push_back(loadPairs(x.add(row, lane), column));
+        Value pair = x.div(column, 2);
+        for (auto [lane, vector] : llvm::enumerate(emitTranspose(c, block)))
+          store(vector, x.add(pair, lane), row);
+      });
+      if (wholeColumns != shape[0] * 2)
+        emitLoop(c, row, Index(c.b, c.loc).add(row, c.lanes), 1,
+                 [&](Value r) { finishRow(r, wholeColumns); });
+    });
+    emitLoop(c, rows, source.valid[0], 1, [&](Value row) { finishRow(row, 0); });
+    emitLoop(c, source.valid[0], constant(shape[1]), 1,
+             [&](Value row) { putZeros(row, constant(0), depth); });
+  }
+
+  /// A tile (k, n) to pairs [k / 2][n]: two rows are interleaved.
+  void emitInterleaved() {
+    Index x(c.b, c.loc);
+    Value wholeRows = vectorEnd(source.valid[0], 2), width = constant(shape[1]);
+    emitLoop(c, constant(0), wholeRows, 2, [&](Value row) {
+      Value end = Index(c.b, c.loc).roundDown(source.valid[1], c.lanes);
+      Value next = Index(c.b, c.loc).add(row, 1);
+      emitLoop(c, constant(0), end, c.lanes, [&](Value column) {
+        Value low = extend(source.vector(c, row, column, c.lanes));
+        Value high = extend(source.vector(c, next, column, c.lanes));
+        auto type = c.vectorOf(c.b.getI32Type());
+        Value sixteen = arith::ConstantOp::create(
+            c.b, c.loc, DenseElementsAttr::get(type, APInt(32, 16)));
+        high = arith::ShLIOp::create(c.b, c.loc, high, sixteen);
+        store(arith::OrIOp::create(c.b, c.loc, low, high), Index(c.b, c.loc).div(row, 2), column);
+      });
+      for (Value r : {row, next}) {
+        putScalars(r, end, source.valid[1]);
+        putZeros(r, source.valid[1], width);
+      }
+    });
+    emitLoop(c, wholeRows, source.valid[0], 1, [&](Value row) {
+      putScalars(row, constant(0), source.valid[1]);
+      putZeros(row, source.valid[1], width);
+    });
+    emitLoop(c, source.valid[0], constant(shape[0] * 2), 1,
+             [&](Value row) { putZeros(row, constant(0), width); });
+  }
+
+  Value extend(Value halves) {
+    Value bits = vector::BitCastOp::create(c.b, c.loc, c.vectorOf(c.b.getI16Type()), halves);
+    return arith::ExtUIOp::create(c.b, c.loc, c.vectorOf(c.b.getI32Type()), bits);
+  }
+
+  Context &c;
+  const Source &source;
+  const Buffer &buffer;
+  ArrayRef<int64_t> shape;
+};
+
+/// A half of each pair as f32: a bf16 is the upper half of one.
+Value halfAsF32(Context &c, Value pairs, Value isHigh) {
+  Type type = pairs.getType();
+  auto constant = [&](int32_t value) {
+    TypedAttr attribute = c.b.getI32IntegerAttr(value);
+    if (auto vector = dyn_cast<VectorType>(type))
+      attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+    return arith::ConstantOp::create(c.b, c.loc, attribute);
+  };
+  Value low = arith::ShLIOp::create(c.b, c.loc, pairs, constant(16));
+  Value high = arith::AndIOp::create(c.b, c.loc, pairs, constant(static_cast<int32_t>(0xffff0000)));
+  Value bits = arith::SelectOp::create(c.b, c.loc, isHigh, high, low);
+  Type f32 = c.b.getF32Type();
+  if (auto vector = dyn_cast<VectorType>(type))
+    f32 = vector.clone(f32);
+  return arith::BitcastOp::create(c.b, c.loc, f32, bits);
+}
+
+Value isOdd(Context &c, Value k) {
+  Index x(c.b, c.loc);
+  return x.equal(x.rem(k, x.constant(2)), x.constant(1));
+}
+
+} // namespace
+
+void flashc::emitPairLoad(Context &c, const Source &source, const Buffer &buffer) {
+  PairLoader(c, source, buffer).emit();
+}
+
+Value flashc::loadHalves(Context &c, const Buffer &buffer, Value row, Value column, bool high) {
+  Value pairs = vector::LoadOp::create(c.b, c.loc, c.vectorOf(c.b.getI32Type()), buffer.memory,
+                                       ValueRange{row, column});
+  return halfAsF32(c, pairs, arith::ConstantOp::create(c.b, c.loc, c.b.getBoolAttr(high)));
+}
+
+Value flashc::loadLeft(Context &c, const Buffer &buffer, Value row, Value k) {
+  Value pair = memref::LoadOp::create(c.b, c.loc, buffer.memory,
+                                      ValueRange{row, Index(c.b, c.loc).div(k, 2)});
+  return halfAsF32(c, pair, isOdd(c, k));
+}
+
+Value flashc::loadRight(Context &c, const Buffer &buffer, Value k, Value column) {
+  Value pairs = vector::LoadOp::create(c.b, c.loc, c.vectorOf(c.b.getI32Type()), buffer.memory,
+                                       ValueRange{Index(c.b, c.loc).div(k, 2), column});
+  return halfAsF32(c, pairs, isOdd(c, k));
+}
+
+void flashc::storeLeft(Context &c, const Buffer &buffer, Value row, Value column, Value value) {
+  Value halves = arith::TruncFOp::create(c.b, c.loc, c.vectorOf(c.b.getBF16Type()), value);
+  auto type = VectorType::get({c.lanes / 2}, c.b.getI32Type());
+  Value pairs = vector::BitCastOp::create(c.b, c.loc, type, halves);
+  vector::StoreOp::create(c.b, c.loc, pairs, buffer.memory,
+                          ValueRange{row, Index(c.b, c.loc).div(column, 2)});
+}
