@@ -35,10 +35,14 @@ public:
         readSizes(sizes.tile);
       else if (key == "micro")
         readSizes(sizes.micro);
+      else if (key == "rows")
+        sizes.rowsAreHeads = readRows();
+      else if (key == "split")
+        sizes.split = readNumber(0, int64_t(1) << 40);
       else if (key == "strategy")
         strategy = readStrategy();
       else
-        bad("tile, micro or strategy", key);
+        bad("tile, micro, rows, split or strategy", key);
     }
   }
 
@@ -57,18 +61,34 @@ private:
     for (int i = 0; i < 2; ++i) {
       if (i)
         expect(",");
-      const char *begin = text.data() + at, *end = text.data() + text.size();
-      auto [stop, error] = std::from_chars(begin, end, sizes[i]);
-      if (error != std::errc() || sizes[i] < 1 || sizes[i] > 65536)
-        bad("a size in 1..65536", text.substr(at));
-      at += stop - begin;
+      sizes[i] = readNumber(1, 65536);
     }
     expect("]");
   }
-  flash::Strategy readStrategy() {
+  int64_t readNumber(int64_t low, int64_t high) {
+    int64_t value = 0;
+    const char *begin = text.data() + at, *end = text.data() + text.size();
+    auto [stop, error] = std::from_chars(begin, end, value);
+    if (error != std::errc() || value < low || value > high)
+      bad(concat("a size in ", low, "..", high), text.substr(at));
+    at += stop - begin;
+    return value;
+  }
+  std::string readWord() {
     size_t comma = std::min(text.find(',', at), text.size());
-    std::string name = text.substr(at, comma - at);
+    std::string word = text.substr(at, comma - at);
     at = comma;
+    return word;
+  }
+  bool readRows() {
+    std::string name = readWord();
+    std::optional<flash::RowKind> kind = flash::symbolizeRowKind(name);
+    if (!kind)
+      bad("queries or heads", name);
+    return *kind == flash::RowKind::Heads;
+  }
+  flash::Strategy readStrategy() {
+    std::string name = readWord();
     std::optional<flash::Strategy> strategy = flash::symbolizeStrategy(name);
     if (!strategy)
       bad("online or standard", name);
@@ -83,7 +103,8 @@ private:
 } // namespace
 
 void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetInfo &target) {
-  ScheduleProblem problem = {desc.headDim, desc.resolvedValueDim(), desc.dtype == DType::BF16};
+  ScheduleProblem problem = {desc.headDim, desc.resolvedValueDim(), desc.dtype == DType::BF16,
+                             desc.queries};
   ScheduleSizes sizes = chooseSchedule(target, problem);
   auto strategy = desc.strategy == Strategy::Standard ? flash::Strategy::Standard
                                                       : flash::Strategy::Online;
@@ -91,12 +112,17 @@ void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetI
     sizes = paperSchedule(target, problem);
   else
     ScheduleText(desc.schedule).read(sizes, strategy);
+  if (strategy == flash::Strategy::Standard) { // knows tiles of queries only
+    sizes.rowsAreHeads = false;
+    sizes.split = 0;
+  }
   std::string rejection = rejectSchedule(sizes, target, problem);
   if (!rejection.empty())
     fail("schedule does not fit ", target.name, ": ", rejection);
   module.walk([&](flash::AttentionOp op) {
-    op.setScheduleAttr(
-        flash::ScheduleAttr::get(op.getContext(), sizes.tile, sizes.micro, strategy));
+    op.setScheduleAttr(flash::ScheduleAttr::get(
+        op.getContext(), sizes.tile, sizes.micro, strategy,
+        sizes.rowsAreHeads ? flash::RowKind::Heads : flash::RowKind::Queries, sizes.split));
   });
 }
 

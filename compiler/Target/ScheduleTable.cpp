@@ -34,6 +34,26 @@ std::array<int64_t, 2> microTile(const TargetInfo &target, const ScheduleProblem
   return {6, vectors * target.vectorLanesF32()};
 }
 
+/// Up to so many queries read K and V for too few rows to fill a tile of queries.
+constexpr int64_t kFewQueries = 4;
+/// Heads of a group in a tile, and keys of a part: a few hundred KiB, so that parts are many and their
+/// states are few.
+constexpr int64_t kGroupRows = 8, kPartKeys = 1024;
+
+ScheduleSizes decodeSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
+  ScheduleSizes sizes;
+  int64_t vectors = target.numVectorRegisters >= 32 ? 4 : 2;
+  sizes.tile = {kGroupRows, kKeyColumns};
+  sizes.micro = {4, vectors * target.vectorLanesF32()};
+  if (usesTileRegisters(target, problem)) {
+    sizes.tile[0] = kTileRegisterSize;
+    sizes.micro = {kTileRegisterSize, 2 * kTileRegisterSize};
+  }
+  sizes.rowsAreHeads = true;
+  sizes.split = kPartKeys;
+  return sizes;
+}
+
 std::string number(int64_t value) { return std::to_string(value); }
 
 } // namespace
@@ -81,6 +101,9 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
     return "expected a micro-tile of at most " + number(available) +
            (inTiles ? " tile" : " vector") + " registers, got " + number(registers) +
            "; choose a smaller micro";
+  if (sizes.split % sizes.tile[1] != 0)
+    return "expected a split that is a multiple of the " + number(sizes.tile[1]) +
+           " tile columns, got " + number(sizes.split);
   int64_t bytes = workingSetBytes(sizes, problem);
   if (bytes > target.l2Bytes)
     return "expected a working set of at most " + number(target.l2Bytes) +
@@ -90,6 +113,8 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
 
 ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
   ScheduleSizes sizes;
+  if (problem.queries > 0 && problem.queries <= kFewQueries)
+    return decodeSchedule(target, problem);
   sizes.micro = microTile(target, problem);
   for (int64_t rows : kQueryRows) {
     sizes.tile = {rows, kKeyColumns};
@@ -126,6 +151,9 @@ std::vector<ScheduleCandidate> considerSchedules(const TargetInfo &target,
     if (sizes != chosen)
       add("rows " + number(rows), sizes);
   }
+  ScheduleSizes decode = decodeSchedule(target, problem);
+  if (decode != chosen)
+    add("decode", decode);
   add("paper", paperSchedule(target, problem));
   return result;
 }

@@ -18,15 +18,19 @@
 
 namespace flashc {
 
-/// What a schedule must serve: head dims D and Dv, in elements, and whether q, k and v are bf16.
+/// What a schedule must serve: head dims D and Dv, in elements, whether q, k and v are bf16, and the number of
+/// queries that is expected (0: many, or not known).
 struct ScheduleProblem {
   int64_t headDim = 0, valueDim = 0;
   bool isBF16 = false;
+  int64_t queries = 0;
 };
 
-/// The fields of #flash.schedule that hold sizes.
+/// The fields of #flash.schedule, but for the strategy.
 struct ScheduleSizes {
   std::array<int64_t, 2> tile = {}, micro = {};
+  bool rowsAreHeads = false;
+  int64_t split = 0; ///< keys of a part; 0: all in one
   bool operator==(const ScheduleSizes &) const = default;
 };
 
@@ -51,7 +55,8 @@ int64_t microRegisters(const ScheduleSizes &sizes, const TargetInfo &target,
 std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
                            const ScheduleProblem &problem);
 
-/// The table's schedule for a CPU target: the largest tile whose working set fits.
+/// The table's schedule for a CPU target: the largest tile whose working set fits; for a few queries, tiles of
+/// heads with the keys split.
 ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &problem);
 
 /// The paper's block sizes, Bc = ceil(M / 4d) and Br = min(Bc, d) with M the first-level cache in f32

@@ -89,10 +89,7 @@ private:
     Index x(c.b, c.loc);
     Type unit = isPairs ? Type(c.b.getI32Type()) : Type(c.b.getF32Type());
     int64_t steps = isPairs ? llvm::divideCeil(depth, 2) : depth;
-    SmallVector<Value> sums;
-    for (int64_t r = 0; r < c.microRows; ++r)
-      for (int64_t v = 0; v < vectors; ++v)
-        sums.push_back(initAt(x.add(row, r), x.add(column, v * c.lanes)));
+    SmallVector<Value> sums(c.microRows * vectors, c.zeroVector());
     auto sum = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(steps), x.constant(1),
                                   sums);
     {
@@ -115,7 +112,15 @@ private:
     }
     for (int64_t r = 0; r < c.microRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
-        storeResult(sum.getResult(r * vectors + v), x.add(row, r), x.add(column, v * c.lanes));
+        storeSum(sum.getResult(r * vectors + v), x.add(row, r), x.add(column, v * c.lanes));
+  }
+
+  /// The product is formed apart and added to the start once: one chain of additions over thousands of keys
+  /// would be several times less accurate.
+  void storeSum(Value product, Value row, Value column) {
+    if (op.getInit())
+      product = arith::AddFOp::create(c.b, c.loc, initAt(row, column), product);
+    storeResult(product, row, column);
   }
 
   /// A block in tile registers. They cannot start from a computed value, so the product goes through a
@@ -138,7 +143,7 @@ private:
         Value at = x.add(row, r), to = x.add(column, v * c.lanes);
         Value added = vector::LoadOp::create(c.b, c.loc, f32Vector(), product,
                                              ValueRange{r, x.constant(v * c.lanes)});
-        storeResult(arith::AddFOp::create(c.b, c.loc, initAt(at, to), added), at, to);
+        storeSum(added, at, to);
       }
     });
   }
@@ -156,7 +161,7 @@ private:
   void emitSelectingVector(Value row, Value column) {
     Index x(c.b, c.loc);
     auto sum = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(depth), x.constant(1),
-                                  ValueRange{initAt(row, column)});
+                                  ValueRange{c.zeroVector()});
     {
       OpBuilder::InsertionGuard inner(c.b);
       c.b.setInsertionPointToStart(sum.getBody());
@@ -174,7 +179,7 @@ private:
       scf::YieldOp::create(c.b, c.loc,
                            arith::SelectOp::create(c.b, c.loc, keep, added, old).getResult());
     }
-    storeResult(sum.getResult(0), row, column);
+    storeSum(sum.getResult(0), row, column);
   }
 
   Context &c;

@@ -62,6 +62,13 @@ def Flash_Strategy : I32EnumAttr<"Strategy", "how the softmax is evaluated", [
   let genSpecializedAttr = 0;
 }
 
+def Flash_RowKind : I32EnumAttr<"RowKind", "what the rows of a query tile are", [
+    I32EnumAttrCase<"Queries", 0, "queries">,
+    I32EnumAttrCase<"Heads", 1, "heads">]> {
+  let cppNamespace = "::flashc::flash";
+  let genSpecializedAttr = 0;
+}
+
 def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
   let summary = "How an attention op is executed";
   let description = [{
@@ -69,9 +76,15 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     - `micro = [mr, nr]`: rows and columns of the register micro-tile (CPU).
     - `strategy = online | standard`: FlashAttention, or the unfused baseline that materialises S and P
       (the paper's Algorithm 0).
+    - `rows = queries | heads`: a tile holds queries of one head, or the heads of a group that share keys, for one
+      query (decoding: K and V are read once for the group).
+    - `split = n`: the keys of a row are divided into parts of n, computed in parallel and merged; 0 is none. The
+      size is fixed, so that a result does not depend on what else is computed.
 
     - (H1) tile and micro hold two positive sizes each.
     - (H2) Br is a multiple of mr.
+    - (H3) split is 0 or a positive multiple of Bc.
+    - (H4) rows and split are for the online strategy.
 
     What a target can hold is checked where the schedule meets the target
     (`compiler/Target/Schedule.h`), with the reason of each rejection.
@@ -80,7 +93,10 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
   }];
   let parameters = (ins ArrayRefParameter<"int64_t", "tile sizes">:$tile,
                         ArrayRefParameter<"int64_t", "micro-tile sizes">:$micro,
-                        "::flashc::flash::Strategy":$strategy);
+                        "::flashc::flash::Strategy":$strategy,
+                        DefaultValuedParameter<"::flashc::flash::RowKind",
+                                               "::flashc::flash::RowKind::Queries">:$rows,
+                        DefaultValuedParameter<"int64_t", "0">:$split);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

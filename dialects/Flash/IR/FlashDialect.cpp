@@ -47,6 +47,8 @@ static ParseResult parseSizes(AsmParser &parser, SmallVectorImpl<int64_t> &sizes
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> tile, micro;
   Strategy strategy = Strategy::Online;
+  RowKind rows = RowKind::Queries;
+  int64_t split = 0;
   auto parseField = [&]() -> ParseResult {
     SMLoc loc = parser.getCurrentLocation();
     StringRef key;
@@ -56,12 +58,22 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       return parseSizes(parser, tile);
     if (key == "micro")
       return parseSizes(parser, micro);
-    if (key != "strategy")
-      return parser.emitError(loc, "expected tile, micro or strategy, got '") << key << "'";
+    if (key == "split")
+      return parser.parseInteger(split);
+    if (key != "strategy" && key != "rows")
+      return parser.emitError(loc, "expected tile, micro, strategy, rows or split, got '")
+             << key << "'";
     StringRef name;
     loc = parser.getCurrentLocation();
     if (parser.parseKeyword(&name))
       return failure();
+    if (key == "rows") {
+      std::optional<RowKind> kind = symbolizeRowKind(name);
+      if (!kind)
+        return parser.emitError(loc, "expected queries or heads, got '") << name << "'";
+      rows = *kind;
+      return success();
+    }
     std::optional<Strategy> parsed = symbolizeStrategy(name);
     if (!parsed)
       return parser.emitError(loc, "expected online or standard, got '") << name << "'";
@@ -71,17 +83,22 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
     return {};
   return parser.getChecked<ScheduleAttr>(parser.getCurrentLocation(), parser.getContext(), tile,
-                                         micro, strategy);
+                                         micro, strategy, rows, split);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << "<tile = [" << getTile() << "], micro = [" << getMicro()
-          << "], strategy = " << stringifyStrategy(getStrategy()) << ">";
+          << "], strategy = " << stringifyStrategy(getStrategy());
+  if (getRows() != RowKind::Queries)
+    printer << ", rows = " << stringifyRowKind(getRows());
+  if (getSplit() != 0)
+    printer << ", split = " << getSplit();
+  printer << ">";
 }
 
 LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                    llvm::ArrayRef<int64_t> tile, llvm::ArrayRef<int64_t> micro,
-                                   Strategy) {
+                                   Strategy strategy, RowKind rows, int64_t split) {
   for (auto [name, sizes] : {std::pair("tile", tile), std::pair("micro", micro)})
     if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1)
       return emitError() << "(H1) expected two positive sizes for " << name << ", got [" << sizes
@@ -89,5 +106,10 @@ LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
   if (tile[0] % micro[0] != 0)
     return emitError() << "(H2) expected tile rows that are a multiple of the " << micro[0]
                        << " micro rows, got " << tile[0];
+  if (split < 0 || split % tile[1] != 0)
+    return emitError() << "(H3) expected a split that is 0 or a positive multiple of the " << tile[1]
+                       << " tile columns, got " << split;
+  if (strategy == Strategy::Standard && (rows != RowKind::Queries || split != 0))
+    return emitError() << "(H4) expected rows of queries and no split with the standard strategy";
   return success();
 }

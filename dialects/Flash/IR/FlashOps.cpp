@@ -225,8 +225,8 @@ LogicalResult OnlineAttentionOp::verify() {
       return emitOpError() << "(O1) expected tiles of static shape, got " << qt << " and " << kt;
     row = {qt.getDimSize(0)};
   } else {
-    if (getBoundary())
-      return emitOpError() << "(O5) expected boundary on the tile form only";
+    if (getBoundary() || getHeads())
+      return emitOpError() << "(O5) expected boundary and heads on the tile form only";
     FailureOr<Shape> state = verifyInputs(*this, getQ(), getK(), getV(), bool(getCuSeqlensQ()));
     if (failed(state) || failed(verifyPacked(*this, getCuSeqlensQ(), getCuSeqlensK())))
       return failure();

@@ -115,7 +115,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     It has two forms. On whole tensors shapes are those of `flash.attention`, and the state is
     m, l `[B, Hq, Sq]`, acc `[B, Hq, Sq, Dv]`, all f32. On tiles q is `[Br, D]`, k `[Bc, D]`, v `[Bc, Dv]`, the state m, l
     `[Br]`, acc `[Br, Dv]`; `at` gives `(b, h, i0, j0, sq, sk)`, the true indices of the tile's first element
-    and the lengths of its sequence. With `boundary`, keys from sk on are dropped.
+    and the lengths of its sequence. With `boundary`, keys from sk on are dropped. With `heads` the rows are the
+    heads from h on, all of query i0.
 
     `base` is the base of the exponentials that evaluate the state (2: exp2 of the argument times log2 e;
     0: exp).
@@ -127,7 +128,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     - (O2) shapes agree as above.
     - (O3) `init` is given whole (m, l, acc[, row_max]) or not at all, in the types of the results.
     - (O4) regions as in flash.attention (A9, A10).
-    - (O5) `boundary` stands on the tile form only.
+    - (O5) `boundary` and `heads` stand on the tile form only.
     - (O6) base is 0 or 2.
 
     Example, on tiles:
@@ -148,7 +149,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
                        Optional<Flash_LengthTensor>:$seqused_k,
                        Variadic<Flash_Capture>:$captures,
                        F32Attr:$scale, DefaultValuedAttr<I32Attr, "2">:$base, UnitAttr:$boundary,
-                       OptionalAttr<Flash_ScheduleAttr>:$schedule);
+                       UnitAttr:$heads, OptionalAttr<Flash_ScheduleAttr>:$schedule);
   let results = (outs Flash_F32Tensor:$m, Flash_F32Tensor:$l, Flash_F32Tensor:$acc,
                       Optional<Flash_F32Tensor>:$row_max);
   let regions = (region AnyRegion:$score, AnyRegion:$mask);

@@ -33,7 +33,7 @@ bool isPositive(const APFloat &scale) { return scale.isFiniteNonZero() && !scale
 /// flash.online_attention in its tile form or flash.scores. With `isScaled` false the products are left
 /// without their scale.
 template <typename Op>
-Scores emitScores(OpBuilder &b, Op op, TileMath &math, bool isScaled) {
+Scores emitScores(OpBuilder &b, Op op, TileMath &math, bool isScaled, bool rowsAreHeads) {
   Location loc = op.getLoc();
   int64_t rows = cast<RankedTensorType>(op.getQ().getType()).getDimSize(0);
   int64_t columns = cast<RankedTensorType>(op.getK().getType()).getDimSize(0);
@@ -48,9 +48,10 @@ Scores emitScores(OpBuilder &b, Op op, TileMath &math, bool isScaled) {
         b, loc, result.s, math.constant(scoreType, op.getScale().convertToFloat()));
 
   auto at = op.getAt(); // b, h, i0, j0, sq, sk
-  Value i = tile::CoordsOp::create(b, loc, indexType, at[2], 0);
+  Value rowCoords = tile::CoordsOp::create(b, loc, indexType, rowsAreHeads ? at[1] : at[2], 0);
+  Value h = rowsAreHeads ? rowCoords : at[1], i = rowsAreHeads ? at[2] : rowCoords;
   Value j = tile::CoordsOp::create(b, loc, indexType, at[3], 1);
-  SmallVector<Value> arguments = {result.s, at[0], at[1], i, j, at[4], at[5]};
+  SmallVector<Value> arguments = {result.s, at[0], h, i, j, at[4], at[5]};
   llvm::append_range(arguments, op.getCaptures());
   auto asTile = [&](Value value) {
     return isa<RankedTensorType>(value.getType()) ? value : math.splat(value, shape);
@@ -78,7 +79,7 @@ void lower(OpBuilder &b, OnlineAttentionOp op) {
   TileMath math(b, loc, op.getBase());
   // Without a score region the maximum is that of the bare products, and scaled by rows.
   bool isFolded = op.getScore().empty() && isPositive(op.getScale());
-  Scores scores = emitScores(b, op, math, /*isScaled=*/!isFolded);
+  Scores scores = emitScores(b, op, math, /*isScaled=*/!isFolded, op.getHeads());
   Type rowType = op.getM().getType();
   Value rowScale = math.constant(rowType, op.getScale().convertToFloat());
 
@@ -120,7 +121,7 @@ void lower(OpBuilder &b, OnlineAttentionOp op) {
 
 void lower(OpBuilder &b, ScoresOp op) {
   TileMath math(b, op.getLoc(), 0);
-  Scores scores = emitScores(b, op, math, /*isScaled=*/true);
+  Scores scores = emitScores(b, op, math, /*isScaled=*/true, /*rowsAreHeads=*/false);
   if (!scores.keep)
     scores.keep = arith::ConstantOp::create(
         b, op.getLoc(),

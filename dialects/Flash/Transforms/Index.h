@@ -43,6 +43,7 @@ public:
     return cmp(mlir::arith::CmpIPredicate::eq, a, b);
   }
   mlir::Value both(mlir::Value a, mlir::Value b) { return fold<mlir::arith::AndIOp>(a, b); }
+  mlir::Value either(mlir::Value a, mlir::Value b) { return fold<mlir::arith::OrIOp>(a, b); }
   mlir::Value select(mlir::Value c, mlir::Value a, mlir::Value b) {
     return builder.createOrFold<mlir::arith::SelectOp>(loc, c, a, b);
   }

@@ -16,18 +16,19 @@ using namespace flashc::flash;
 static MemRefType memoryOf(Value value) { return cast<MemRefType>(value.getType()); }
 
 Value KernelBuilder::loadRows(OpBuilder &builder, Value source, Value row, Value head, Value rows,
-                              int64_t tileRows) {
+                              int64_t tileRows, int64_t rowDim) {
   Index x(builder, loc);
   MemRefType type = memoryOf(source);
   int64_t dim = type.getDimSize(3);
   return tile::LoadOp::create(builder, loc, tileOf({tileRows, dim}, type.getElementType()), source,
                               ValueRange{point.memoryBatch, row, head, x.constant(0)},
-                              ValueRange{rows, x.constant(dim)}, ArrayRef<int64_t>{1, 3});
+                              ValueRange{rows, x.constant(dim)},
+                              ArrayRef<int64_t>{rowDim, 3});
 }
 
 Value KernelBuilder::loadQueries() {
   Value row = Index(b, loc).add(point.qOffset, point.i0);
-  return loadRows(b, memory.q, row, point.head, point.rows, br);
+  return loadRows(b, memory.q, row, point.head, point.rows, br, rowsAreHeads ? 2 : 1);
 }
 
 Value KernelBuilder::loadKeys(OpBuilder &builder, const KeyTile &keys) {
@@ -53,7 +54,7 @@ ValueRange KernelBuilder::forEachKeyTile(
     llvm::function_ref<SmallVector<Value>(OpBuilder &, const KeyTile &, ValueRange)> body) {
   Index x(b, loc);
   auto loop = scf::ForOp::create(
-      b, loc, x.constant(0), point.sk, x.constant(bc), init,
+      b, loc, point.keyBegin, point.keyEnd, x.constant(bc), init,
       [&](OpBuilder &nested, Location, Value j0, ValueRange carried) {
         Index y(nested, loc);
         KeyTile keys = {j0, y.min(y.sub(point.sk, j0), bc)};
@@ -68,13 +69,13 @@ void KernelBuilder::store(Value tile, Value dest) {
   auto type = cast<RankedTensorType>(tile.getType());
   if (type.getRank() == 1) {
     tile::StoreOp::create(b, loc, tile, dest, ValueRange{point.memoryBatch, point.head, row},
-                          ValueRange{point.rows}, ArrayRef<int64_t>{2});
+                          ValueRange{point.rows}, ArrayRef<int64_t>{rowsAreHeads ? 1 : 2});
     return;
   }
   tile::StoreOp::create(b, loc, tile, dest,
                         ValueRange{point.memoryBatch, row, point.head, x.constant(0)},
                         ValueRange{point.rows, x.constant(type.getDimSize(1))},
-                        ArrayRef<int64_t>{1, 3});
+                        ArrayRef<int64_t>{rowsAreHeads ? 2 : 1, 3});
 }
 
 Value KernelBuilder::loadMatrix(OpBuilder &builder, Value matrix, const KeyTile &keys) {

@@ -24,8 +24,9 @@ struct KeyTile {
 class KernelBuilder {
 public:
   KernelBuilder(mlir::OpBuilder &builder, mlir::Location loc, const AttentionMemory &memory,
-                const GridPoint &point, llvm::ArrayRef<int64_t> tile)
-      : b(builder), loc(loc), memory(memory), point(point), br(tile[0]), bc(tile[1]) {}
+                const GridPoint &point, ScheduleAttr schedule)
+      : b(builder), loc(loc), memory(memory), point(point), br(schedule.getTile()[0]),
+        bc(schedule.getTile()[1]), rowsAreHeads(schedule.getRows() == RowKind::Heads) {}
 
   mlir::Value loadQueries();
   mlir::Value loadKeys(mlir::OpBuilder &builder, const KeyTile &keys);
@@ -35,7 +36,7 @@ public:
   /// The head's sink, an f32.
   mlir::Value loadSink();
 
-  /// The loop over key tiles with carried values.
+  /// The loop over the tiles of the keys at hand with carried values.
   mlir::ValueRange forEachKeyTile(
       mlir::ValueRange init,
       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, const KeyTile &,
@@ -54,13 +55,14 @@ public:
 
 private:
   mlir::Value loadRows(mlir::OpBuilder &builder, mlir::Value source, mlir::Value row,
-                       mlir::Value head, mlir::Value rows, int64_t tileRows);
+                       mlir::Value head, mlir::Value rows, int64_t tileRows, int64_t rowDim = 1);
 
   mlir::OpBuilder &b;
   mlir::Location loc;
   const AttentionMemory &memory;
   const GridPoint &point;
   int64_t br, bc;
+  bool rowsAreHeads;
 };
 
 /// Turns a function with an attention op of the standard strategy into three kernels (Algorithm 0).

@@ -49,6 +49,16 @@ func::FuncOp flashc::flash::createKernel(OpBuilder &builder, func::FuncOp source
   return kernel;
 }
 
+func::FuncOp flashc::flash::createSizer(OpBuilder &builder, func::FuncOp source,
+                                        ScheduleAttr schedule) {
+  func::FuncOp sizer = createKernel(builder, source, 0, schedule);
+  sizer.setName((source.getName() + "_workspace").str());
+  sizer->removeAttr(kKernelAttrName);
+  sizer->setAttr(kWorkspaceAttrName, builder.getUnitAttr());
+  sizer.setType(builder.getFunctionType(sizer.getArgumentTypes(), builder.getIndexType()));
+  return sizer;
+}
+
 namespace {
 
 Value emitDim(OpBuilder &b, Location loc, Value memory, int64_t dim) {
@@ -69,76 +79,174 @@ std::pair<Value, Value> emitExtent(OpBuilder &b, Location loc, Value cuSeqlens, 
   return {begin, x.sub(end, begin)};
 }
 
+/// Counts tiles and parts, sequence by sequence where they are packed.
+class Grid {
+public:
+  Grid(OpBuilder &b, Location loc, const AttentionMemory &memory, const GridShape &shape)
+      : loc(loc), memory(memory), shape(shape), zero(Index(b, loc).constant(0)),
+        one(Index(b, loc).constant(1)), heads(emitDim(b, loc, memory.q, 2)),
+        kvHeads(emitDim(b, loc, memory.k, 2)) {
+    Index x(b, loc);
+    group = x.div(heads, kvHeads);
+    isPacked = bool(memory.cuSeqlensQ);
+    sequences = isPacked ? x.sub(emitDim(b, loc, memory.cuSeqlensQ, 0), 1)
+                         : emitDim(b, loc, memory.q, 0);
+    // Where all sequences are alike there is no need to walk over them.
+    isUniform = !isPacked && !(memory.sequsedK && shape.split);
+    if (isUniform)
+      uniform = emitCounts(b, zero);
+  }
+
+  /// Of a sequence: its lengths and where its rows begin, tiles, and parts of each tile.
+  struct Counts {
+    Value qOffset, kOffset, sq, sk;
+    Value groups; // tiles of heads (rows = heads), else heads
+    Value tiles;  // of all heads
+    Value parts;  // of a tile
+  };
+
+  Counts emitCounts(OpBuilder &b, Value sequence) {
+    Index x(b, loc);
+    Counts n;
+    n.qOffset = n.kOffset = zero;
+    if (isPacked) {
+      std::tie(n.qOffset, n.sq) = emitExtent(b, loc, memory.cuSeqlensQ, sequence);
+      std::tie(n.kOffset, n.sk) = emitExtent(b, loc, memory.cuSeqlensK, sequence);
+    } else {
+      n.sq = emitDim(b, loc, memory.q, 1);
+      n.sk = emitDim(b, loc, memory.k, 1);
+    }
+    if (memory.sequsedK)
+      n.sk = emitLength(b, loc, memory.sequsedK, sequence);
+    if (shape.kind == RowKind::Heads) {
+      n.groups = x.mul(kvHeads, x.ceilDiv(group, shape.rows));
+      n.tiles = x.mul(n.groups, n.sq);
+    } else {
+      n.groups = heads;
+      n.tiles = x.mul(heads, x.ceilDiv(n.sq, shape.rows));
+    }
+    n.parts = shape.split ? x.max(x.ceilDiv(n.sk, shape.split), one) : one;
+    return n;
+  }
+
+  /// Tiles and parts of all sequences.
+  std::pair<Value, Value> emitTotals(OpBuilder &b) {
+    Index x(b, loc);
+    if (isUniform) {
+      Value tiles = x.mul(sequences, uniform.tiles);
+      return {tiles, x.mul(tiles, uniform.parts)};
+    }
+    auto loop = scf::ForOp::create(
+        b, loc, zero, sequences, one, ValueRange{zero, zero},
+        [&](OpBuilder &nested, Location, Value s, ValueRange carried) {
+          Index y(nested, loc);
+          Counts n = emitCounts(nested, s);
+          Value tiles = y.add(carried[0], n.tiles);
+          Value parts = y.add(carried[1], y.mul(n.tiles, n.parts));
+          scf::YieldOp::create(nested, loc, ValueRange{tiles, parts});
+        });
+    return {loop.getResult(0), loop.getResult(1)};
+  }
+
+  GridPoint emitPoint(OpBuilder &b, Value number) {
+    Index x(b, loc);
+    GridPoint p;
+    Value local; // number among the sequence's tiles or parts
+    Value partsBefore = zero;
+    Counts n;
+    if (isUniform) {
+      n = uniform;
+      Value perSequence = shape.forEachPart ? x.mul(n.tiles, n.parts) : n.tiles;
+      p.sequence = x.div(number, perSequence);
+      local = x.rem(number, perSequence);
+      partsBefore = x.mul(x.mul(p.sequence, n.tiles), n.parts);
+    } else {
+      // The sequence is the one whose range of points holds `number`; ranges lie one after another.
+      auto loop = scf::ForOp::create(
+          b, loc, zero, sequences, one, ValueRange{zero, zero, zero, zero, zero},
+          [&](OpBuilder &nested, Location, Value s, ValueRange carried) {
+            Index y(nested, loc);
+            Counts counts = emitCounts(nested, s);
+            Value parts = y.mul(counts.tiles, counts.parts);
+            Value begin = carried[3], end = y.add(begin, shape.forEachPart ? parts : counts.tiles);
+            Value here = y.both(y.le(begin, number), y.lt(number, end));
+            scf::YieldOp::create(nested, loc,
+                                 ValueRange{y.select(here, s, carried[0]),
+                                            y.select(here, begin, carried[1]),
+                                            y.select(here, carried[4], carried[2]), end,
+                                            y.add(carried[4], parts)});
+          });
+      p.sequence = loop.getResult(0);
+      local = x.sub(number, loop.getResult(1));
+      partsBefore = loop.getResult(2);
+      n = emitCounts(b, p.sequence);
+    }
+    Value tile = local, split = zero;
+    if (shape.forEachPart) {
+      tile = x.div(local, n.parts);
+      split = x.rem(local, n.parts);
+    }
+    p.memoryBatch = isPacked ? zero : p.sequence;
+    p.qOffset = n.qOffset;
+    p.kOffset = n.kOffset;
+    p.sq = n.sq;
+    p.sk = n.sk;
+    if (shape.kind == RowKind::Heads) {
+      // Tiles of a query's heads lie side by side.
+      Value perGroup = x.ceilDiv(group, shape.rows);
+      p.i0 = x.div(tile, n.groups);
+      Value which = x.rem(tile, n.groups);
+      p.kvHead = x.div(which, perGroup);
+      Value first = x.mul(x.rem(which, perGroup), shape.rows);
+      p.head = x.add(x.mul(p.kvHead, group), first);
+      p.rows = x.min(x.sub(group, first), shape.rows);
+    } else {
+      Value perHead = x.ceilDiv(n.sq, shape.rows);
+      p.head = x.div(tile, perHead);
+      p.kvHead = x.div(p.head, group);
+      // From the last tile to the first: under a causal mask the last ones are the longest.
+      Value fromLast = x.sub(x.sub(perHead, one), x.rem(tile, perHead));
+      p.i0 = x.mul(fromLast, shape.rows);
+      p.rows = x.min(x.sub(p.sq, p.i0), shape.rows);
+    }
+    p.keyBegin = zero;
+    p.keyEnd = p.sk;
+    if (shape.split) {
+      p.parts = n.parts;
+      p.firstPart = x.add(partsBefore, x.mul(tile, n.parts));
+      p.part = x.add(p.firstPart, split);
+    }
+    if (shape.forEachPart) {
+      p.keyBegin = x.mul(split, shape.split);
+      p.keyEnd = x.min(x.add(p.keyBegin, shape.split), p.sk);
+    }
+    return p;
+  }
+
+private:
+  Location loc;
+  const AttentionMemory &memory;
+  const GridShape &shape;
+  Value zero, one, heads, kvHeads, group, sequences;
+  bool isPacked, isUniform;
+  Counts uniform;
+};
+
 } // namespace
 
 void flashc::flash::emitGrid(OpBuilder &b, Location loc, const AttentionMemory &memory,
-                             int64_t rows,
+                             const GridShape &shape,
                              llvm::function_ref<void(OpBuilder &, const GridPoint &)> body) {
-  Index x(b, loc);
-  bool packed = bool(memory.cuSeqlensQ);
-  Value zero = x.constant(0), one = x.constant(1);
-  Value heads = emitDim(b, loc, memory.q, 2);
-  Value kvHeads = emitDim(b, loc, memory.k, 2);
-  Value sequences, denseTiles, points;
-  if (packed) {
-    sequences = x.sub(emitDim(b, loc, memory.cuSeqlensQ, 0), 1);
-    auto loop = scf::ForOp::create(
-        b, loc, zero, sequences, one, ValueRange{zero},
-        [&](OpBuilder &nested, Location, Value s, ValueRange carried) {
-          Index y(nested, loc);
-          Value length = emitExtent(nested, loc, memory.cuSeqlensQ, s).second;
-          Value next = y.add(carried[0], y.ceilDiv(length, rows));
-          scf::YieldOp::create(nested, loc, next);
-        });
-    points = x.mul(loop.getResult(0), heads);
-  } else {
-    sequences = emitDim(b, loc, memory.q, 0);
-    denseTiles = x.ceilDiv(emitDim(b, loc, memory.q, 1), rows);
-    points = x.mul(x.mul(sequences, heads), denseTiles);
-  }
-
+  Grid grid(b, loc, memory, shape);
+  auto [tiles, parts] = grid.emitTotals(b);
+  Value points = shape.forEachPart ? parts : tiles;
   auto forall = scf::ForallOp::create(b, loc, ArrayRef<OpFoldResult>{points},
                                       /*outputs=*/ValueRange{}, /*mapping=*/std::nullopt);
   OpBuilder inner(forall.getBody(), forall.getBody()->begin());
-  Index y(inner, loc);
-  Value point = forall.getInductionVar(0);
-  GridPoint p;
-  Value tiles, local;
-  if (packed) {
-    // The sequence is the one whose range of points holds `point`; ranges lie one after another.
-    auto loop = scf::ForOp::create(
-        inner, loc, zero, sequences, one, ValueRange{zero, zero, zero},
-        [&](OpBuilder &nested, Location, Value s, ValueRange carried) {
-          Index z(nested, loc);
-          Value length = emitExtent(nested, loc, memory.cuSeqlensQ, s).second;
-          Value begin = carried[2];
-          Value end = z.add(begin, z.mul(z.ceilDiv(length, rows), heads));
-          Value here = z.both(z.le(begin, point), z.lt(point, end));
-          scf::YieldOp::create(nested, loc,
-                               ValueRange{z.select(here, s, carried[0]),
-                                          z.select(here, begin, carried[1]), end});
-        });
-    p.sequence = loop.getResult(0);
-    local = y.sub(point, loop.getResult(1));
-    p.memoryBatch = zero;
-    std::tie(p.qOffset, p.sq) = emitExtent(inner, loc, memory.cuSeqlensQ, p.sequence);
-    std::tie(p.kOffset, p.sk) = emitExtent(inner, loc, memory.cuSeqlensK, p.sequence);
-    tiles = y.ceilDiv(p.sq, rows);
-  } else {
-    Value perSequence = y.mul(heads, denseTiles);
-    p.sequence = y.div(point, perSequence);
-    local = y.rem(point, perSequence);
-    p.memoryBatch = p.sequence;
-    p.qOffset = p.kOffset = zero;
-    p.sq = emitDim(inner, loc, memory.q, 1);
-    p.sk = emitDim(inner, loc, memory.k, 1);
-    tiles = denseTiles;
-  }
-  if (memory.sequsedK)
-    p.sk = emitLength(inner, loc, memory.sequsedK, p.sequence);
-  p.head = y.div(local, tiles);
-  p.kvHead = y.div(p.head, y.div(heads, kvHeads));
-  p.i0 = y.mul(y.rem(local, tiles), rows);
-  p.rows = y.min(y.sub(p.sq, p.i0), rows);
-  body(inner, p);
+  body(inner, grid.emitPoint(inner, forall.getInductionVar(0)));
+}
+
+Value flashc::flash::emitPartCount(OpBuilder &b, Location loc, const AttentionMemory &memory,
+                                   const GridShape &shape) {
+  return Grid(b, loc, memory, shape).emitTotals(b).second;
 }

@@ -36,7 +36,10 @@ struct AttentionMemory {
 /// `qOffset + i` and `kOffset + j` of batch `memoryBatch` (0 when packed).
 struct GridPoint {
   mlir::Value sequence, memoryBatch, head, kvHead;
-  mlir::Value i0, rows; // first query and number of queries of the tile
+  mlir::Value i0, rows;          // first query, and the number of queries or heads of the tile
+  mlir::Value keyBegin, keyEnd;  // the keys at hand: all, or those of a part
+  mlir::Value parts, firstPart;  // of the tile, where keys are split: their number, the first one's
+  mlir::Value part;              // number among all tiles', and the number of the part at hand
   mlir::Value qOffset, kOffset, sq, sk;
 };
 
@@ -49,11 +52,27 @@ mlir::MemRefType getMemoryType(mlir::RankedTensorType type);
 mlir::func::FuncOp createKernel(mlir::OpBuilder &builder, mlir::func::FuncOp source, int64_t phase,
                                 ScheduleAttr schedule);
 
-/// Emits the parallel loop over all (sequence, head, query tile of `rows` queries) and calls `body`
-/// inside it.
+/// Creates the function that gives the size of the kernels' workspace in bytes, with an open body.
+mlir::func::FuncOp createSizer(mlir::OpBuilder &builder, mlir::func::FuncOp source,
+                               ScheduleAttr schedule);
+
+/// What a grid point is: a tile of `rows` queries of a head, or of `rows` heads of a group for a query; all its
+/// keys, or with `forEachPart` one part of `split` keys.
+struct GridShape {
+  int64_t rows;
+  RowKind kind = RowKind::Queries;
+  int64_t split = 0;
+  bool forEachPart = false;
+};
+
+/// Emits the parallel loop over all grid points and calls `body` inside it.
 void emitGrid(mlir::OpBuilder &builder, mlir::Location loc, const AttentionMemory &memory,
-              int64_t rows,
+              const GridShape &shape,
               llvm::function_ref<void(mlir::OpBuilder &, const GridPoint &)> body);
+
+/// The number of parts of all tiles together, an index.
+mlir::Value emitPartCount(mlir::OpBuilder &builder, mlir::Location loc,
+                          const AttentionMemory &memory, const GridShape &shape);
 
 } // namespace flashc::flash
 

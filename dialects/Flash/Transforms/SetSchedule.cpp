@@ -39,12 +39,16 @@ struct SetSchedule : flash::impl::FlashSetScheduleBase<SetSchedule> {
       if (!op.getSchedule()) {
         ScheduleSizes sizes = chooseSchedule(*target, problem);
         op.setScheduleAttr(
-            ScheduleAttr::get(op.getContext(), sizes.tile, sizes.micro, Strategy::Online));
+            ScheduleAttr::get(op.getContext(), sizes.tile, sizes.micro, Strategy::Online,
+                              sizes.rowsAreHeads ? RowKind::Heads : RowKind::Queries,
+                              sizes.split));
       }
       ScheduleAttr schedule = *op.getSchedule();
       ScheduleSizes sizes;
       llvm::copy(schedule.getTile(), sizes.tile.begin());
       llvm::copy(schedule.getMicro(), sizes.micro.begin());
+      sizes.rowsAreHeads = schedule.getRows() == RowKind::Heads;
+      sizes.split = schedule.getSplit();
       std::string rejection = rejectSchedule(sizes, *target, problem);
       if (rejection.empty())
         return WalkResult::advance();

@@ -48,16 +48,19 @@ void split(scf::ForOp loop, OnlineAttentionOp op) {
   Index x(b, loc);
   auto at = op.getAt(); // b, h, i0, j0, sq, sk
   int64_t bc = cast<RankedTensorType>(op.getK().getType()).getDimSize(0);
-  int64_t br = cast<RankedTensorType>(op.getQ().getType()).getDimSize(0);
-  Value sk = at[5], zero = x.constant(0);
-  Value begin = zero, end = sk, fullBegin = zero, fullEnd = sk;
+  int64_t queries = op.getHeads() ? 1 : cast<RankedTensorType>(op.getQ().getType()).getDimSize(0);
+  // The keys at hand: all of the sequence, or a part.
+  Value first = loop.getLowerBound(), last = loop.getUpperBound(), sk = at[5];
+  Value begin = first, end = last, fullBegin = first, fullEnd = last;
   if (!op.getMask().empty()) {
-    QueryBox box = {at[0], at[1], at[2], x.min(x.add(at[2], br), at[4]), at[4], sk};
+    QueryBox box = {at[0], at[1], at[2], x.min(x.add(at[2], queries), at[4]), at[4], sk};
     KeyRanges ranges = emitKeyRanges(b, loc, op.getMask(), box, op.getCaptures());
-    end = ranges.maybeEnd;
-    begin = x.select(x.lt(ranges.maybeBegin, end), x.roundDown(ranges.maybeBegin, bc), end);
-    fullBegin = x.roundUp(ranges.fullBegin, bc);
-    fullEnd = ranges.fullEnd;
+    end = x.min(ranges.maybeEnd, last);
+    begin = x.max(x.roundDown(ranges.maybeBegin, bc), first);
+    Value isEmpty = x.either(x.le(end, begin), x.le(ranges.maybeEnd, ranges.maybeBegin));
+    begin = x.select(isEmpty, end, begin);
+    fullBegin = x.max(x.roundUp(ranges.fullBegin, bc), begin);
+    fullEnd = x.min(ranges.fullEnd, last);
   }
   // Full tiles lie wholly in [fullBegin, fullEnd); without any, all tiles go to the last loop.
   Value fullStop = x.roundDown(fullEnd, bc);
@@ -80,6 +83,9 @@ struct SplitMaskedTiles : flash::impl::FlashSplitMaskedTilesBase<SplitMaskedTile
     getOperation().walk([&](OnlineAttentionOp op) {
       auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
       // The loop over key tiles: its induction variable is the tile's first key.
+      // Where rows are heads, a mask that tells heads apart has no one range of keys.
+      if (op.getHeads() && !op.getMask().empty() && !op.getMask().getArgument(1).use_empty())
+        return;
       if (loop && op.isTile() && op.getBoundary() && op.getAt()[3] == loop.getInductionVar())
         loops.push_back({loop, op});
     });

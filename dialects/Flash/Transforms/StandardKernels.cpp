@@ -133,8 +133,8 @@ private:
     b.setInsertionPointToStart(&kernel.getBody().front());
     AttentionMemory memory = lookupAll(kernel);
     Workspace workspace(b, loc, memory);
-    emitGrid(b, loc, memory, tile[0], [&](OpBuilder &inner, const GridPoint &point) {
-      KernelBuilder builder(inner, loc, memory, point, tile);
+    emitGrid(b, loc, memory, {tile[0]}, [&](OpBuilder &inner, const GridPoint &point) {
+      KernelBuilder builder(inner, loc, memory, point, *op.getSchedule());
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(inner.getInsertionBlock()->getParentOp());
       body(inner, builder, memory, workspace);
@@ -226,11 +226,7 @@ private:
   /// A function that gives the workspace's size in bytes.
   void emitWorkspaceSize() {
     OpBuilder b(func);
-    func::FuncOp sizer = createKernel(b, func, 0, *op.getSchedule());
-    sizer.setName((func.getName() + "_workspace").str());
-    sizer->removeAttr(kKernelAttrName);
-    sizer->setAttr(kWorkspaceAttrName, b.getUnitAttr());
-    sizer.setType(b.getFunctionType(sizer.getArgumentTypes(), b.getIndexType()));
+    func::FuncOp sizer = createSizer(b, func, *op.getSchedule());
     b.setInsertionPointToStart(&sizer.getBody().front());
     Workspace workspace(b, loc, lookupAll(sizer));
     func::ReturnOp::create(b, loc, workspace.bytes(element));

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
 #include "dialects/Flash/Transforms/TileMath.h"
 #include "mlir/IR/IRMapping.h"
@@ -27,7 +28,10 @@ class TileEmitter {
 public:
   TileEmitter(OpBuilder &b, KernelBuilder &kernel, const AttentionMemory &memory,
               ScheduleAttr schedule)
-      : b(b), kernel(kernel), memory(memory), tile(schedule.getTile()) {}
+      : b(b), kernel(kernel), memory(memory), schedule(schedule), tile(schedule.getTile()) {}
+
+  /// Makes `tiles` known as the tiles of the results of `op`.
+  void note(Operation *op, ValueRange tiles) { map.map(op->getResults(), tiles); }
 
   /// The tile of a whole-tensor value; null (with an error) where its op cannot be tiled.
   Value emit(Value whole) {
@@ -72,7 +76,9 @@ private:
       auto inner = OnlineAttentionOp::create(
           nested, loc, types, q, k, v, state, kernel.at(keys), Value(),
           Value(), Value(), memory.captures, op.getScaleAttr(), op.getBaseAttr(),
-          nested.getUnitAttr(), /*schedule=*/nullptr);
+          nested.getUnitAttr(),
+          schedule.getRows() == RowKind::Heads ? nested.getUnitAttr() : UnitAttr(),
+          /*schedule=*/nullptr);
       cloneRegionOnMemory(op.getScore(), inner.getScore(), memory.captures);
       cloneRegionOnMemory(op.getMask(), inner.getMask(), memory.captures);
       return SmallVector<Value>(inner.getResults());
@@ -116,39 +122,191 @@ private:
   OpBuilder &b;
   KernelBuilder &kernel;
   const AttentionMemory &memory;
+  ScheduleAttr schedule;
   ArrayRef<int64_t> tile;
   IRMapping map;
+};
+
+/// The states of all parts, in the workspace: m, l, acc and the row max, one after another. A part's row r
+/// lies at row (part, r).
+class PartStates {
+public:
+  PartStates(OpBuilder &b, Location loc, Value workspace, Value parts, OnlineAttentionOp op)
+      : rows(op.getSchedule()->getTile()[0]) {
+    Index x(b, loc);
+    Value offset = x.constant(0);
+    for (Value component : op.getResults()) {
+      auto type = cast<RankedTensorType>(component.getType());
+      SmallVector<int64_t> shape = {ShapedType::kDynamic, rows};
+      if (type.getRank() == 4)
+        shape.push_back(type.getDimSize(3));
+      int64_t bytes = 4 * rows * (type.getRank() == 4 ? type.getDimSize(3) : 1);
+      if (workspace)
+        memories.push_back(memref::ViewOp::create(b, loc, MemRefType::get(shape, b.getF32Type()),
+                                                  workspace, offset, parts));
+      offset = x.add(offset, x.roundUp(x.mul(parts, bytes), 64));
+    }
+    size = offset;
+  }
+
+  Value bytes() const { return size; }
+
+  void store(OpBuilder &b, Location loc, ValueRange state, const GridPoint &point) {
+    for (auto [tile, memory] : llvm::zip(state, memories)) {
+      auto [offsets, valid, dims] = place(b, loc, memory, point.part, point.rows);
+      tile::StoreOp::create(b, loc, tile, memory, offsets, valid, dims);
+    }
+  }
+
+  SmallVector<Value> load(OpBuilder &b, Location loc, Value part, Value validRows) {
+    SmallVector<Value> state;
+    for (Value memory : memories) {
+      auto [offsets, valid, dims] = place(b, loc, memory, part, validRows);
+      auto type = tileOf(cast<MemRefType>(memory.getType()).getShape().drop_front(),
+                         b.getF32Type());
+      state.push_back(tile::LoadOp::create(b, loc, type, memory, offsets, valid, dims));
+    }
+    return state;
+  }
+
+private:
+  std::tuple<SmallVector<Value>, SmallVector<Value>, SmallVector<int64_t>>
+  place(OpBuilder &b, Location loc, Value memory, Value part, Value validRows) {
+    Index x(b, loc);
+    SmallVector<Value> offsets = {part, x.constant(0)}, valid = {validRows};
+    SmallVector<int64_t> dims = {1};
+    auto type = cast<MemRefType>(memory.getType());
+    if (type.getRank() == 3) {
+      offsets.push_back(x.constant(0));
+      valid.push_back(x.constant(type.getDimSize(2)));
+      dims.push_back(2);
+    }
+    return {offsets, valid, dims};
+  }
+
+  int64_t rows;
+  SmallVector<Value> memories;
+  Value size;
+};
+
+/// The kernels of an attention op with the online strategy: one, or one for the parts of the keys and one
+/// that merges them.
+class OnlineKernels {
+public:
+  OnlineKernels(func::FuncOp func, OnlineAttentionOp op)
+      : func(func), op(op), loc(op.getLoc()), schedule(*op.getSchedule()) {}
+
+  LogicalResult emit() {
+    GridShape tiles = {schedule.getTile()[0], schedule.getRows(), schedule.getSplit(), false};
+    if (!schedule.getSplit())
+      return emitKernel(0, tiles, [&](OpBuilder &b, KernelBuilder &kernel, TileEmitter &emitter,
+                                      const MemoryMap &map, const GridPoint &, Value) {
+        return storeResults(kernel, emitter, map);
+      });
+    GridShape parts = tiles;
+    parts.forEachPart = true;
+    LogicalResult done = emitKernel(
+        0, parts, [&](OpBuilder &b, KernelBuilder &, TileEmitter &emitter, const MemoryMap &map,
+                      const GridPoint &point, Value count) {
+          PartStates states(b, loc, map.workspace(), count, op);
+          emitter.emit(op.getM());
+          SmallVector<Value> state;
+          for (Value result : op.getResults())
+            state.push_back(emitter.emit(result));
+          states.store(b, loc, state, point);
+          return success();
+        });
+    if (failed(done))
+      return failure();
+    done = emitKernel(1, tiles, [&](OpBuilder &b, KernelBuilder &kernel, TileEmitter &emitter,
+                                    const MemoryMap &map, const GridPoint &point, Value count) {
+      PartStates states(b, loc, map.workspace(), count, op);
+      emitter.note(op, mergeParts(b, states, point));
+      return storeResults(kernel, emitter, map);
+    });
+    emitWorkspaceSize(parts);
+    return done;
+  }
+
+private:
+  using Body = llvm::function_ref<LogicalResult(OpBuilder &, KernelBuilder &, TileEmitter &,
+                                                const MemoryMap &, const GridPoint &, Value)>;
+
+  AttentionMemory lookup(const MemoryMap &map) {
+    AttentionMemory memory = lookupInputs(map, op);
+    func.walk([&](SinkStateOp sink) { memory.sinks = map.lookup(sink.getSinks()); });
+    return memory;
+  }
+
+  LogicalResult emitKernel(int64_t phase, const GridShape &shape, Body body) {
+    OpBuilder b(func);
+    func::FuncOp kernel = createKernel(b, func, phase, schedule);
+    b.setInsertionPointToStart(&kernel.getBody().front());
+    MemoryMap map(func, kernel);
+    AttentionMemory memory = lookup(map);
+    LogicalResult done = success();
+    Value count = shape.split ? emitPartCount(b, loc, memory, shape) : Value();
+    emitGrid(b, loc, memory, shape, [&](OpBuilder &inner, const GridPoint &point) {
+      KernelBuilder builder(inner, loc, memory, point, schedule);
+      TileEmitter emitter(inner, builder, memory, schedule);
+      done = body(inner, builder, emitter, map, point, count);
+    });
+    func::ReturnOp::create(b, loc);
+    return done;
+  }
+
+  LogicalResult storeResults(KernelBuilder &kernel, TileEmitter &emitter, const MemoryMap &map) {
+    auto results = cast<func::ReturnOp>(func.getBody().front().getTerminator()).getOperands();
+    for (auto [index, result] : llvm::enumerate(results)) {
+      Value value = emitter.emit(result);
+      if (!value)
+        return func.emitOpError() << "expected results of flash ops only, got another definition "
+                                     "of result "
+                                  << index;
+      kernel.store(value, map.output(index));
+    }
+    return success();
+  }
+
+  SmallVector<Value> mergeParts(OpBuilder &b, PartStates &states, const GridPoint &point) {
+    Index x(b, loc);
+    SmallVector<Value> first = states.load(b, loc, point.firstPart, point.rows);
+    auto loop = scf::ForOp::create(
+        b, loc, x.add(point.firstPart, 1), x.add(point.firstPart, point.parts), x.constant(1),
+        first, [&](OpBuilder &nested, Location, Value part, ValueRange carried) {
+          SmallVector<Value> next = states.load(nested, loc, part, point.rows);
+          auto merged = MergeOp::create(
+              nested, loc,
+              TypeRange{carried[0].getType(), carried[1].getType(), carried[2].getType()},
+              carried[0], carried[1], carried[2], next[0], next[1], next[2], op.getBaseAttr());
+          SmallVector<Value> results(merged.getResults());
+          if (op.getRowMax())
+            results.push_back(arith::MaximumFOp::create(nested, loc, carried[3], next[3]));
+          scf::YieldOp::create(nested, loc, results);
+        });
+    return llvm::to_vector_of<Value>(loop.getResults());
+  }
+
+  /// A function that gives the size of the parts' states in bytes.
+  void emitWorkspaceSize(const GridShape &shape) {
+    OpBuilder b(func);
+    func::FuncOp sizer = createSizer(b, func, schedule);
+    b.setInsertionPointToStart(&sizer.getBody().front());
+    MemoryMap map(func, sizer);
+    Value count = emitPartCount(b, loc, lookup(map), shape);
+    func::ReturnOp::create(b, loc, PartStates(b, loc, Value(), count, op).bytes());
+  }
+
+  func::FuncOp func;
+  OnlineAttentionOp op;
+  Location loc;
+  ScheduleAttr schedule;
 };
 
 LogicalResult tileOnline(func::FuncOp func, OnlineAttentionOp op) {
   if (!op.getSchedule())
     return op.emitOpError() << "expected a schedule; run flash-set-schedule first";
-  OpBuilder b(func);
-  func::FuncOp kernel = createKernel(b, func, 0, *op.getSchedule());
-  b.setInsertionPointToStart(&kernel.getBody().front());
-  MemoryMap map(func, kernel);
-  AttentionMemory memory = lookupInputs(map, op);
-  func.walk([&](SinkStateOp sink) { memory.sinks = map.lookup(sink.getSinks()); });
-
-  auto results = cast<func::ReturnOp>(func.getBody().front().getTerminator()).getOperands();
-  LogicalResult ok = success();
-  ArrayRef<int64_t> tile = op.getSchedule()->getTile();
-  emitGrid(b, op.getLoc(), memory, tile[0], [&](OpBuilder &inner, const GridPoint &point) {
-    KernelBuilder builder(inner, op.getLoc(), memory, point, tile);
-    TileEmitter emitter(inner, builder, memory, *op.getSchedule());
-    for (auto [index, result] : llvm::enumerate(results)) {
-      Value value = emitter.emit(result);
-      if (!value) {
-        ok = func.emitOpError() << "expected results of flash ops only, got another definition of "
-                                   "result "
-                                << index;
-        return;
-      }
-      builder.store(value, map.output(index));
-    }
-  });
-  func::ReturnOp::create(b, op.getLoc());
-  return ok;
+  return OnlineKernels(func, op).emit();
 }
 
 /// What both strategies ask of a function with the attention op `root`: memory can stand for its tensors.

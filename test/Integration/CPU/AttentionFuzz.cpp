@@ -43,6 +43,11 @@ TEST(AttentionFuzz, Compositions) {
   if (single)
     first = numberFrom("FLASHC_FUZZ_INDEX", 0), count = 1;
   for (uint64_t index = first; index < first + count; ++index) {
+    if (count > 500 && (index - first) % 250 == 0) {
+      std::printf("composition %llu of %llu\n", static_cast<unsigned long long>(index - first),
+                  static_cast<unsigned long long>(count));
+      std::fflush(stdout);
+    }
     int size = 0;
     for (const AttentionCase &attention : randomAttention(seed, index)) {
       if (single) {

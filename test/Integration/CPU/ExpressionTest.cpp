@@ -52,7 +52,7 @@ protected:
 
   /// int64 extremes and small numbers that the compiler cannot fold.
   AttentionCase makeWithNumbers() const {
-    AttentionCase c = make(DType::F32, 8, 1, 3, 20);
+    AttentionCase c = make(type(), 8, 1, 3, 20);
     addIntCapture(c, "n", DType::I64, {8}, {kMin, kMax, -1, 0, 1, 7, -7, 63});
     addCapture(c, "x", DType::F32, {8}, {kNaN, kInfinity, -kInfinity, 1e30, -1e30, 2.75, -2.75, 0});
     return c;
@@ -103,7 +103,7 @@ TEST_P(Expression, Integers) {
 /// The same on constants, which some pass may fold.
 TEST_P(Expression, FoldedIntegers) {
   std::string min = "(-9223372036854775807 - 1)";
-  expectValues(make(DType::F32, 8, 1, 3, 20),
+  expectValues(make(type(), 8, 1, 3, 20),
                {{"7 / 0", 0},
                 {"7 % 0", 0},
                 {min + " / -1", double(kMin)},
@@ -161,7 +161,7 @@ TEST_P(Expression, Floats) {
 }
 
 TEST_P(Expression, CapturedTypesAndRanks) {
-  AttentionCase c = make(DType::F32, 8, 1, 3, 20);
+  AttentionCase c = make(type(), 8, 1, 3, 20);
   addCapture(c, "flags", DType::Bool, {3}, {1, 0, 1});
   addCapture(c, "bytes", DType::I8, {2}, {-128, 127});
   addCapture(c, "shorts", DType::I16, {2}, {-32768, 32767});
@@ -221,7 +221,7 @@ TEST_P(Expression, CapturedTypesAndRanks) {
 
 /// Reads at indices that differ by row and key, also as masks.
 TEST_P(Expression, GatheredCaptures) {
-  AttentionCase c = make(DType::F32, 8, 2, 30, 70, 2, 1);
+  AttentionCase c = make(type(), 8, 2, 30, 70, 2, 1);
   std::vector<double> table(50), keep(70);
   std::mt19937_64 engine(5);
   for (double &value : table)
@@ -247,7 +247,7 @@ TEST_P(Expression, GatheredCaptures) {
 
 /// b, h, i, j, sq and sk are local to the sequence.
 TEST_P(Expression, CoordinatesOfPackedSequences) {
-  AttentionCase c = make(DType::F32, 8, 1, 0, 0, 2, 1);
+  AttentionCase c = make(type(), 8, 1, 0, 0, 2, 1);
   c.desc.packed = DType::I32;
   c.lengthsQ = {5, 0, 12, 7};
   c.lengthsK = {70, 3, 10, 1};
@@ -267,7 +267,7 @@ TEST_P(Expression, CoordinatesOfPackedSequences) {
 }
 
 TEST_P(Expression, UsedLengthIsSk) {
-  AttentionCase c = make(DType::F32, 8, 2, 3, 80);
+  AttentionCase c = make(type(), 8, 2, 3, 80);
   c.desc.sequsedK = DType::I32;
   c.used = {33, 70};
   c.desc.mask = "j == sk - 1";
@@ -281,7 +281,7 @@ TEST_P(Expression, NestedDeeply) {
   std::string score = "s";
   for (int n = 0; n < 60; ++n)
     score = "min(" + score + " * 0.99 + 0.01, " + std::to_string(n) + ".5)";
-  AttentionCase c = make(DType::F32, 8, 1, 20, 70);
+  AttentionCase c = make(type(), 8, 1, 20, 70);
   c.desc.score = score;
   expectPass(c);
 }

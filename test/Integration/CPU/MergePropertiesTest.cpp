@@ -16,6 +16,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <random>
 
 using namespace flashc;
 using namespace flashc::test;
@@ -43,7 +44,7 @@ public:
     std::string arguments;
     auto add = [&](const char *prefix, size_t index, int64_t columns, const char *more) {
       std::string name = prefix + std::to_string(index);
-      arguments += "%" + name + ": memref<24x" + std::to_string(columns) + "xf32> {flash.name = \"" +
+      arguments += "%" + name + ": memref<?x" + std::to_string(columns) + "xf32> {flash.name = \"" +
                    name + "\"" + more + "}, ";
     };
     for (size_t n = 0; n < inputs.size(); ++n)
@@ -59,7 +60,9 @@ public:
           %one = arith.constant 1 : index
           %columns = arith.constant 16 : index
           %rows = arith.constant 24 : index
-          scf.forall (%point) in (1) {
+          %all = memref.dim %in0, %zero : memref<?x1xf32>
+          %points = arith.divui %all, %rows : index
+          scf.forall (%point) in (%points) {
 )" + body + R"(
           }
           return
@@ -115,10 +118,10 @@ std::string load(int index, const std::string &name, bool isColumn) {
   std::string in = "%in" + std::to_string(index);
   if (!isColumn)
     return "%" + name + " = tile.load " + in +
-           "[%zero, %zero] dims [0, 1] valid(%rows, %columns) : memref<24x16xf32> -> "
+           "[%zero, %zero] dims [0, 1] valid(%rows, %columns) : memref<?x16xf32> -> "
            "tensor<24x16xf32>\n";
   return "%" + name + "_column = tile.load " + in +
-         "[%zero, %zero] dims [0, 1] valid(%rows, %one) : memref<24x1xf32> -> tensor<24x1xf32>\n%" +
+         "[%zero, %zero] dims [0, 1] valid(%rows, %one) : memref<?x1xf32> -> tensor<24x1xf32>\n%" +
          name + " = tile.reduce max %" + name + "_column : tensor<24x1xf32> -> tensor<24xf32>\n";
 }
 
@@ -127,9 +130,9 @@ std::string store(int index, const std::string &name, bool isColumn) {
   if (!isColumn)
     return "tile.store %" + name + ", " + out +
            "[%zero, %zero] dims [0, 1] valid(%rows, %columns) : tensor<24x16xf32>, "
-           "memref<24x16xf32>\n";
+           "memref<?x16xf32>\n";
   return "tile.store %" + name + ", " + out +
-         "[%zero, %zero] dims [0] valid(%rows) : tensor<24xf32>, memref<24x1xf32>\n";
+         "[%zero, %zero] dims [0] valid(%rows) : tensor<24xf32>, memref<?x1xf32>\n";
 }
 
 States merge(const States &a, const States &b, int base) {

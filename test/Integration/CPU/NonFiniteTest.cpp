@@ -17,7 +17,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr DType kTypes[] = {DType::F32, DType::BF16, DType::F16};
 
 using NonFinite = VariantTest;
 INSTANTIATE_TEST_SUITE_P(Variants, NonFinite, testing::ValuesIn(kVariants), nameOfVariant);
@@ -60,7 +59,7 @@ void setRow(std::vector<double> &values, int64_t dim, int64_t row, double value)
 }
 
 TEST_P(NonFinite, CausalValue) {
-  for (DType type : kTypes)
+  for (DType type : types())
     for (Causal causal : {Causal::TopLeft, Causal::BottomRight})
       for (int64_t j : {0, 3, 40, 69}) {
         AttentionCase c = make(type, 20, 1, 70, 70);
@@ -75,7 +74,7 @@ TEST_P(NonFinite, CausalValue) {
 }
 
 TEST_P(NonFinite, CausalKey) {
-  for (DType type : kTypes)
+  for (DType type : types())
     for (int64_t j : {0, 40, 69}) {
       AttentionCase c = make(type, 20, 1, 70, 70);
       c.desc.causal = Causal::TopLeft;
@@ -91,14 +90,14 @@ TEST_P(NonFinite, CausalKey) {
 
 TEST_P(NonFinite, Query) {
   for (double value : {kNaN, kInfinity}) {
-    AttentionCase c = make(DType::F32, 20, 1, 70, 70);
+    AttentionCase c = make(type(), 20, 1, 70, 70);
     c.edit = [=](CaseInputs &x) { setRow(x.q, 20, 33, value); };
     expectRows(c, [](int64_t, int64_t i) { return i == 33 ? RowClass::NaN : RowClass::Same; });
   }
 }
 
 TEST_P(NonFinite, MaskedByWindow) {
-  AttentionCase c = make(DType::F32, 20, 1, 70, 90);
+  AttentionCase c = make(type(), 20, 1, 70, 90);
   c.desc.window = Window{10, 4};
   for (double value : {kNaN, kInfinity}) {
     auto keeps = [](int64_t i) { return i + 20 - 10 <= 45 && 45 <= i + 20 + 4; };
@@ -112,7 +111,7 @@ TEST_P(NonFinite, MaskedByWindow) {
 }
 
 TEST_P(NonFinite, MaskedByExpression) {
-  AttentionCase c = make(DType::BF16, 20, 1, 70, 90);
+  AttentionCase c = make(type(), 20, 1, 70, 90);
   c.desc.mask = "(i + j) % 3 != 0";
   c.edit = [](CaseInputs &x) {
     setRow(x.v, 20, 45, kNaN);
@@ -127,7 +126,7 @@ TEST_P(NonFinite, MaskedByExpression) {
 }
 
 TEST_P(NonFinite, BeyondUsedKeys) {
-  AttentionCase c = make(DType::F16, 20, 2, 30, 90);
+  AttentionCase c = make(type(), 20, 2, 30, 90);
   c.desc.sequsedK = DType::I32;
   c.used = {37, 64};
   c.edit = [](CaseInputs &x) {
@@ -142,7 +141,7 @@ TEST_P(NonFinite, BeyondUsedKeys) {
 }
 
 TEST_P(NonFinite, NeighbourInPackedBatch) {
-  AttentionCase c = make(DType::F32, 20, 1, 0, 0);
+  AttentionCase c = make(type(), 20, 1, 0, 0);
   c.desc.packed = DType::I32;
   c.lengthsQ = {17, 30, 9};
   c.lengthsK = {21, 33, 50};
@@ -160,7 +159,7 @@ TEST_P(NonFinite, NeighbourInPackedBatch) {
 
 /// Of two query heads that share a key head, each has its own mask.
 TEST_P(NonFinite, MaskedByOneHead) {
-  AttentionCase c = make(DType::F32, 16, 1, 12, 70, 2, 1);
+  AttentionCase c = make(type(), 16, 1, 12, 70, 2, 1);
   c.desc.mask = "h == 0 || j != 30";
   c.edit = [](CaseInputs &x) { setRow(x.v, 16, 30, kNaN); };
   CaseOutcome outcome = expectPass(c);
@@ -172,7 +171,7 @@ TEST_P(NonFinite, KeptScores) {
   for (const char *score :
        {"i == 3 && j == 5 ? 0.0 / 0.0 : s", "i == 3 && j == 69 ? 1.0 / 0.0 : s",
         "i == 3 && j == 0 ? -1.0 / 0.0 : s", "j == 5 ? log(float(i - 3)) : s"}) {
-    AttentionCase c = make(DType::F32, 8, 1, 9, 70);
+    AttentionCase c = make(type(), 8, 1, 9, 70);
     c.desc.score = score;
     expectPass(c);
     c.desc.sinks = true;
@@ -183,7 +182,7 @@ TEST_P(NonFinite, KeptScores) {
 }
 
 TEST_P(NonFinite, Bias) {
-  AttentionCase c = make(DType::F32, 8, 1, 20, 70);
+  AttentionCase c = make(type(), 8, 1, 20, 70);
   c.desc.bias = DType::F32;
   c.edit = [](CaseInputs &x) {
     x.bias[3 * 70 + 5] = -kInfinity;
@@ -207,7 +206,7 @@ TEST_P(NonFinite, Bias) {
 
 /// A row of kept -inf scores is empty even where the values it has no weight for are NaN.
 TEST_P(NonFinite, EmptyRowWithNaNValue) {
-  AttentionCase c = make(DType::F32, 8, 1, 4, 70);
+  AttentionCase c = make(type(), 8, 1, 4, 70);
   c.desc.score = "i == 2 ? -1.0 / 0.0 : s";
   c.edit = [](CaseInputs &x) { setRow(x.v, 8, 20, kNaN); };
   for (bool sinks : {false, true}) {
@@ -269,7 +268,7 @@ TEST_P(NonFinite, EmptyRows) {
   };
   for (const Kind &kind : kinds)
     for (bool sinks : {false, true}) {
-      AttentionCase c = make(DType::F32, 8, 2, 31, 70, 2, 1);
+      AttentionCase c = make(type(), 8, 2, 31, 70, 2, 1);
       c.desc.sinks = sinks;
       kind.set(c);
       SCOPED_TRACE(kind.name);
@@ -291,7 +290,7 @@ TEST_P(NonFinite, EmptyRows) {
 }
 
 TEST_P(NonFinite, SinkWithoutWeight) {
-  AttentionCase c = make(DType::F32, 8, 1, 12, 70, 2, 1);
+  AttentionCase c = make(type(), 8, 1, 12, 70, 2, 1);
   c.desc.sinks = true;
   c.desc.mask = "i != 4";
   c.edit = [](CaseInputs &x) { x.sinks = {-kInfinity, 2.0}; };

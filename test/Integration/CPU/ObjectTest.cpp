@@ -69,7 +69,7 @@ AttentionCase makeRich(AttentionCase c) {
 }
 
 TEST_P(Object, CallsNothingOutside) {
-  for (DType type : {DType::F32, DType::BF16, DType::F16}) {
+  for (DType type : types()) {
     std::vector<std::byte> object = compileToObject(makeRich(make(type, 24, 1, 0, 0)).desc);
     std::set<std::string> defined, undefined;
     listSymbols(object, defined, undefined);
@@ -80,7 +80,7 @@ TEST_P(Object, CallsNothingOutside) {
 }
 
 TEST_P(Object, IsWhatRuns) {
-  AttentionCase c = makeRich(make(DType::F32, 24, 1, 0, 0));
+  AttentionCase c = makeRich(make(type(), 24, 1, 0, 0));
   std::vector<std::byte> object = compileToObject(c.desc);
   EXPECT_TRUE(runCase(c).passed);
   std::shared_ptr<const Kernel> kernel = compileKernel(c.desc);
@@ -96,7 +96,7 @@ TEST_P(Object, IsWhatRuns) {
 
 /// Resuming from any stage gives the same bytes.
 TEST_P(Object, IsTheSameFromEveryStage) {
-  AttentionCase c = makeRich(make(DType::BF16, 24, 1, 0, 0));
+  AttentionCase c = makeRich(make(type(), 24, 1, 0, 0));
   std::string object = compileAttention(c.desc, {Stage::Obj, {}});
   for (int stage = 0; stage <= static_cast<int>(Stage::LLVM); ++stage) {
     std::string text = compileAttention(c.desc, {static_cast<Stage>(stage), {}});

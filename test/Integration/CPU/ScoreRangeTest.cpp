@@ -16,7 +16,6 @@ using namespace flashc::test;
 
 namespace {
 
-constexpr DType kTypes[] = {DType::F32, DType::BF16, DType::F16};
 
 using ScoreRange = VariantTest;
 INSTANTIATE_TEST_SUITE_P(Variants, ScoreRange, testing::ValuesIn(kVariants), nameOfVariant);
@@ -39,7 +38,7 @@ TEST_P(ScoreRange, OneHugeKey) {
 /// Shifts scores as far as f32 goes. Beyond 2^24 they are all equal.
 TEST_P(ScoreRange, VeryNegative) {
   for (const char *score : {"s - 60000", "s - 1e9", "s - 2e30", "s * 1e-3 - 3e38", "s - 90", "s - 500"})
-    for (DType type : kTypes) {
+    for (DType type : types()) {
       AttentionCase c = make(type, 16, 1, 20, 150);
       c.desc.score = score;
       c.desc.causal = Causal::TopLeft;
@@ -53,7 +52,7 @@ TEST_P(ScoreRange, VeryNegative) {
 
 TEST_P(ScoreRange, VeryLarge) {
   for (const char *score : {"s + 60000", "s + 1e9", "s + 2e30", "s + 3e38"}) {
-    AttentionCase c = make(DType::F32, 16, 1, 20, 150);
+    AttentionCase c = make(type(), 16, 1, 20, 150);
     c.desc.score = score;
     expectPass(c);
   }
@@ -76,7 +75,7 @@ TEST_P(ScoreRange, NegativeDotProducts) {
 }
 
 TEST_P(ScoreRange, MixedMagnitudes) {
-  AttentionCase c = make(DType::F32, 16, 1, 20, 150);
+  AttentionCase c = make(type(), 16, 1, 20, 150);
   c.desc.score = "j % 3 == 0 ? s - 1e30 : j % 3 == 1 ? s - 6e4 : s - 200 * float(i % 2)";
   expectPass(c);
   c.desc.mask = "j % 3 == 0 || (j % 3 == 1 && i > 5)";
@@ -84,7 +83,7 @@ TEST_P(ScoreRange, MixedMagnitudes) {
 }
 
 TEST_P(ScoreRange, GrowingAlongKeys) {
-  for (DType type : kTypes)
+  for (DType type : types())
     for (bool falls : {false, true}) {
       AttentionCase c = make(type, 32, 1, 40, 300);
       c.edit = [falls](CaseInputs &x) {
@@ -98,7 +97,7 @@ TEST_P(ScoreRange, GrowingAlongKeys) {
 
 TEST_P(ScoreRange, Softcap) {
   for (double cap : {0.5, 30.0, 1e4}) {
-    AttentionCase c = make(DType::F32, 16, 1, 40, 100);
+    AttentionCase c = make(type(), 16, 1, 40, 100);
     c.desc.softcap = cap;
     c.desc.scale = 1.0;
     c.amplitude = 50; // scores of some 1e4
@@ -110,7 +109,7 @@ TEST_P(ScoreRange, Softcap) {
 
 TEST_P(ScoreRange, Scale) {
   for (double scale : {-0.25, 0.0, 1e-6, 3.0}) {
-    AttentionCase c = make(DType::BF16, 16, 1, 40, 100);
+    AttentionCase c = make(type(), 16, 1, 40, 100);
     c.desc.scale = scale;
     expectPass(c);
     c.desc.causal = Causal::BottomRight;
@@ -120,7 +119,7 @@ TEST_P(ScoreRange, Scale) {
 
 TEST_P(ScoreRange, Sinks) {
   for (double logit : {-200.0, -20.0, 0.0, 20.0, 200.0, 1e5}) {
-    AttentionCase c = make(DType::BF16, 16, 1, 40, 100, 2, 2);
+    AttentionCase c = make(type(), 16, 1, 40, 100, 2, 2);
     c.desc.sinks = true;
     c.edit = [logit](CaseInputs &x) { x.sinks = {logit, 1.0}; };
     CaseOutcome outcome = expectPass(c);

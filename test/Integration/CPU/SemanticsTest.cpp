@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, Semantics, testing::ValuesIn(kVariants), name
 
 TEST_P(Semantics, CausalAlignments) {
   for (Causal causal : {Causal::TopLeft, Causal::BottomRight}) {
-    AttentionCase c = make(DType::F32, 16, 1, 0, 0, 2, 1);
+    AttentionCase c = make(type(), 16, 1, 0, 0, 2, 1);
     c.desc.causal = causal;
     for (auto [sq, sk] : {std::pair{70, 70}, {70, 150}, {150, 70}, {1, 200}, {200, 1}, {13, 12}}) {
       c.sq = sq;
@@ -38,7 +38,7 @@ TEST_P(Semantics, Windows) {
   for (Causal causal : {Causal::None, Causal::TopLeft, Causal::BottomRight})
     for (Window window : {Window{-1, -1}, Window{0, -1}, Window{-1, 0}, Window{0, 0}, Window{5, 1},
                           Window{70, 3}, Window{int64_t(1) << 40, int64_t(1) << 40}}) {
-      AttentionCase c = make(DType::F32, 16, 1, 0, 0);
+      AttentionCase c = make(type(), 16, 1, 0, 0);
       c.desc.causal = causal;
       c.desc.window = window;
       for (auto [sq, sk] : {std::pair{70, 100}, {100, 70}}) {
@@ -50,7 +50,7 @@ TEST_P(Semantics, Windows) {
 }
 
 TEST_P(Semantics, WindowBelowMinusOneIsRefused) {
-  AttentionCase c = make(DType::F32, 16, 1, 4, 4);
+  AttentionCase c = make(type(), 16, 1, 4, 4);
   c.desc.window = Window{-2, 0};
   CaseOutcome outcome = runCase(c);
   EXPECT_FALSE(outcome.passed);
@@ -59,7 +59,7 @@ TEST_P(Semantics, WindowBelowMinusOneIsRefused) {
 
 TEST_P(Semantics, ZeroSizes) {
   for (bool sinks : {false, true}) {
-    AttentionCase c = make(DType::F32, 16, 0, 0, 0, 2, 1);
+    AttentionCase c = make(type(), 16, 0, 0, 0, 2, 1);
     c.desc.sinks = sinks;
     for (int64_t batch : {0, 2})
       for (int64_t sq : {0, 5})
@@ -76,7 +76,7 @@ TEST_P(Semantics, ZeroSizes) {
 
 TEST_P(Semantics, GroupedQueries) {
   for (auto [hq, hkv] : {std::pair{1, 1}, {4, 4}, {4, 2}, {6, 2}, {8, 1}, {5, 5}}) {
-    AttentionCase c = make(DType::BF16, 16, 2, 20, 70, hq, hkv);
+    AttentionCase c = make(type(), 16, 2, 20, 70, hq, hkv);
     c.desc.alibi = c.desc.sinks = true;
     expectPass(c);
   }
@@ -86,9 +86,9 @@ TEST_P(Semantics, BiasBroadcasts) {
   std::vector<std::vector<int64_t>> shapes = {{},           {2, 4, 20, 70}, {1, 4, 20, 70}, {2, 1, 1, 70},
                                               {4, 20, 1},   {20, 70},       {1, 70},        {20, 1},
                                               {70},         {1},            {1, 1, 1, 1}};
-  for (DType type : {DType::F32, DType::BF16, DType::F16}) {
-    AttentionCase c = make(DType::F32, 16, 2, 20, 70, 4, 2);
-    c.desc.bias = type;
+  for (DType biasType : {DType::F32, DType::BF16, DType::F16}) {
+    AttentionCase c = make(type(), 16, 2, 20, 70, 4, 2);
+    c.desc.bias = biasType;
     for (const auto &shape : shapes) {
       c.biasShape = shape;
       expectPass(c);
@@ -97,17 +97,17 @@ TEST_P(Semantics, BiasBroadcasts) {
 }
 
 TEST_P(Semantics, Packed) {
-  AttentionCase c = make(DType::F32, 16, 1, 0, 0, 4, 2);
+  AttentionCase c = make(type(), 16, 1, 0, 0, 4, 2);
   c.lengthsQ = {5, 0, 100, 17, 1};
   c.lengthsK = {9, 30, 90, 0, 64};
-  for (DType type : {DType::I32, DType::I64}) {
-    c.desc.packed = type;
+  for (DType lengthType : {DType::I32, DType::I64}) {
+    c.desc.packed = lengthType;
     expectPass(c);
     c.desc.causal = Causal::BottomRight;
     c.desc.alibi = c.desc.sinks = true;
     c.desc.bias = DType::F32;
     expectPass(c);
-    c.desc.sequsedK = type;
+    c.desc.sequsedK = lengthType;
     c.used = {3, 30, 65, 0, 0};
     expectPass(c);
     c.desc.window = Window{20, 0};
@@ -117,7 +117,7 @@ TEST_P(Semantics, Packed) {
 }
 
 TEST_P(Semantics, UsedKeys) {
-  AttentionCase c = make(DType::BF16, 16, 4, 30, 140, 2, 2);
+  AttentionCase c = make(type(), 16, 4, 30, 140, 2, 2);
   c.desc.sequsedK = DType::I32;
   c.used = {0, 140, 65, 1};
   for (Causal causal : {Causal::None, Causal::TopLeft, Causal::BottomRight}) {
@@ -127,7 +127,7 @@ TEST_P(Semantics, UsedKeys) {
 }
 
 TEST_P(Semantics, AllTogether) {
-  for (DType type : {DType::F32, DType::BF16, DType::F16}) {
+  for (DType type : types()) {
     AttentionCase c = make(type, 24, 2, 60, 150, 4, 2);
     c.desc.valueDim = 40;
     c.desc.scale = 0.3;
@@ -148,7 +148,7 @@ TEST_P(Semantics, AllTogether) {
 
 /// O has the same bits whichever outputs are asked for beside it.
 TEST_P(Semantics, OptionalOutputs) {
-  AttentionCase c = make(DType::F32, 16, 1, 20, 70);
+  AttentionCase c = make(type(), 16, 1, 20, 70);
   CaseOutcome all = expectPass(c);
   c.allOutputs = false;
   for (bool lse : {false, true})
@@ -164,7 +164,7 @@ TEST_P(Semantics, OptionalOutputs) {
 
 /// One kernel serves all sizes.
 TEST_P(Semantics, DynamicSizes) {
-  AttentionCase c = make(DType::F32, 16, 1, 1, 1);
+  AttentionCase c = make(type(), 16, 1, 1, 1);
   c.desc.causal = Causal::BottomRight;
   c.desc.wantLse = c.desc.wantRowMax = true;
   expectPass(c);
@@ -184,7 +184,7 @@ TEST_P(Semantics, DynamicSizes) {
 
 /// The same bits on any number of threads and from many callers at once.
 TEST_P(Semantics, Threads) {
-  AttentionCase c = make(DType::BF16, 16, 2, 100, 150, 4, 2);
+  AttentionCase c = make(type(), 16, 2, 100, 150, 4, 2);
   c.desc.causal = Causal::TopLeft;
   c.desc.sinks = true;
   CaseOutcome one = expectPass(c);
@@ -213,7 +213,7 @@ TEST_P(Semantics, Threads) {
 
 /// BSHD and BHSD are strides of one kernel.
 TEST_P(Semantics, Layouts) {
-  AttentionCase c = make(DType::F16, 16, 2, 40, 70, 4, 2);
+  AttentionCase c = make(type(), 16, 2, 40, 70, 4, 2);
   CaseOutcome dense = expectPass(c);
   c.strides = Strides::HeadsFirst;
   EXPECT_EQ(expectPass(c).actual.o, dense.actual.o);

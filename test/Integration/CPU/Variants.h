@@ -17,6 +17,7 @@ namespace flashc::test {
 
 struct Variant {
   const char *name;
+  DType type; ///< of tests that are about no type
   Strategy strategy = Strategy::Online;
   const char *schedule = "";
   const char *target = "";
@@ -25,10 +26,12 @@ struct Variant {
 inline void PrintTo(const Variant &variant, std::ostream *os) { *os << variant.name; }
 
 inline const Variant kVariants[] = {
-    {"Online"},
-    {"Standard", Strategy::Standard},
-    {"SmallTiles", Strategy::Online, "tile=[6,16],micro=[6,16]", "x86-64-v3"},
-    {"Paper", Strategy::Online, "paper", "x86-64-v4"},
+    {"Online", DType::F32},
+    {"Standard", DType::F32, Strategy::Standard},
+    {"SmallTiles", DType::F16, Strategy::Online, "tile=[6,16],micro=[6,16]", "x86-64-v3"},
+    {"Paper", DType::F32, Strategy::Online, "paper", "x86-64-v4"},
+    {"BF16Dots", DType::BF16, Strategy::Online, "", "x86-64-v4-bf16"},
+    {"AMX", DType::BF16, Strategy::Online, "", "x86-64-amx"},
 };
 
 inline std::string nameOfVariant(const testing::TestParamInfo<Variant> &info) {
@@ -40,6 +43,15 @@ protected:
   void SetUp() override {
     if (!canRunTarget(GetParam().target))
       GTEST_SKIP() << "this machine has no " << GetParam().target;
+  }
+
+  static DType type() { return GetParam().type; }
+
+  /// The types that a test about types is for: all of them where no target cares for one.
+  static std::vector<DType> types() {
+    if (GetParam().name == std::string("Online"))
+      return {DType::F32, DType::BF16, DType::F16};
+    return {type()};
   }
 
   /// A case of this variant.
