@@ -79,11 +79,10 @@ constexpr auto makeTable() {
       gpu("sm_100", 227, 228),
       gpu("sm_120", 99, 100),
   };
-  targets[0].hasSchedules = true;
-  targets[1].hasSchedules = true;
   targets[2].hasBF16Dot = true;
   targets[3].hasBF16Dot = true;
   targets[3].hasAMX = true;
+  targets[3].l2Bytes = 2 * 1024 * 1024;
   return targets;
 }
 

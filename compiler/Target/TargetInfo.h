@@ -46,8 +46,6 @@ struct TargetInfo {
   bool hasBF16Dot = false;
   /// AMX tiles with bf16 products.
   bool hasAMX = false;
-  /// True if some schedule uses what sets this target apart: only then `cpu` picks it.
-  bool hasSchedules = false;
 
   //===--- GPU ---===//
 

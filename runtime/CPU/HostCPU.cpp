@@ -167,7 +167,7 @@ bool HostCPU::canRun(const TargetInfo &target) const {
 const TargetInfo *HostCPU::bestTarget() const {
   const TargetInfo *best = nullptr;
   for (const TargetInfo &target : allTargets())
-    if (target.isSupported && target.hasSchedules && canRun(target))
+    if (target.isSupported && canRun(target))
       best = &target;
   return best;
 }

@@ -41,8 +41,6 @@ void printTable() {
         remark = "this machine lacks " + join(missing, ", ");
       else if (&target == best)
         remark = "the default";
-      else if (!target.hasSchedules)
-        remark = "has no schedules of its own yet";
     }
     table.add({std::string(target.name), isCPU ? "cpu" : "gpu", target.isSupported ? "yes" : "no",
                host.canRun(target) ? "yes" : "no", remark});

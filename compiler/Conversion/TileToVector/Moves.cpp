@@ -192,6 +192,18 @@ private:
   int64_t rows, columns;
 };
 
+/// A tile of rank 1.
+void loadVector(Context &c, const Source &source, const Buffer &buffer) {
+  Index x(c.b, c.loc);
+  auto put = [&](Value value, Value row) {
+    memref::StoreOp::create(c.b, c.loc, value, buffer.memory, row);
+  };
+  emitLoop(c, x.constant(0), source.valid[0], 1,
+           [&](Value row) { put(widen(c, source.scalar(c, row, Value())), row); });
+  emitLoop(c, source.valid[0], x.constant(source.rows), 1,
+           [&](Value row) { put(c.f32(0.0), row); });
+}
+
 /// Whether every element of a buffer is finite: x * 0 is NaN for the others.
 Value emitAllFinite(Context &c, const Buffer &buffer) {
   Index x(c.b, c.loc);
@@ -237,7 +249,9 @@ void flashc::lowerLoad(Context &c, tile::LoadOp op) {
   Buffer buffer = isPairs ? c.allocatePairs(op.getTile().getType(), format, isTransposed)
                           : c.allocate(op.getTile().getType(), isTransposed);
   Source source(c, op);
-  if (isPairs)
+  if (!isMatrix(op.getTile()))
+    loadVector(c, source, buffer);
+  else if (isPairs)
     emitPairLoad(c, source, buffer);
   else
     Loader(c, source, buffer).emit();

@@ -266,7 +266,7 @@ LogicalResult MergeOp::verify() {
 }
 
 LogicalResult SinkStateOp::verify() {
-  bool scalar = getSinks().getType().isF32();
+  bool scalar = getSinks().getType().isF32() || getSinks().getType() == getM().getType();
   int64_t rank = tensorOf(getM()).getRank();
   if (rank != (scalar ? 1 : 3))
     return emitOpError() << "(K1) expected m of rank " << (scalar ? 1 : 3) << " for sinks of type "

@@ -192,9 +192,9 @@ def Flash_SinkStateOp : Flash_Op<"sink_state", [Pure]> {
   let summary = "The state of an attention sink";
   let description = [{
     A sink is one more key whose logit is `sinks[h]` and whose value is 0: the state `(sinks[h], 1, 0)`. On whole
-    tensors `sinks` is `[Hq]`; on tiles it is the head's logit, an f32.
+    tensors `sinks` is `[Hq]`; on tiles it is the head's logit, an f32, or one for each row where rows are heads.
 
-    - (K1) sinks are `[Hq]` of f32 with a rank-3 m, or an f32 with a rank-1 m.
+    - (K1) sinks are `[Hq]` of f32 with a rank-3 m, or an f32 or m's type with a rank-1 m.
     - (K2) m and l have one shape, and acc that shape followed by Dv.
 
     Example: `%m, %l, %acc = flash.sink_state %sinks : tensor<?xf32> -> tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?x64xf32>`

@@ -153,7 +153,9 @@ void lower(OpBuilder &b, SinkStateOp op) {
   Location loc = op.getLoc();
   TileMath math(b, loc, 0);
   auto rowType = cast<RankedTensorType>(op.getM().getType());
-  Value m = math.splat(op.getSinks(), rowType.getShape());
+  Value m = op.getSinks();
+  if (m.getType() != rowType)
+    m = math.splat(m, rowType.getShape());
   op.replaceAllUsesWith(ValueRange{m, math.constant(rowType, 1.0),
                                    math.constant(op.getAcc().getType(), 0.0)});
 }

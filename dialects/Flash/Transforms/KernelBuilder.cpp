@@ -46,6 +46,10 @@ SmallVector<Value> KernelBuilder::at(const KeyTile &keys) const {
 }
 
 Value KernelBuilder::loadSink() {
+  if (rowsAreHeads)
+    return tile::LoadOp::create(b, loc, tileOf({br}, b.getF32Type()), memory.sinks,
+                                ValueRange{point.head}, ValueRange{point.rows},
+                                ArrayRef<int64_t>{0});
   return memref::LoadOp::create(b, loc, memory.sinks, point.head);
 }
 

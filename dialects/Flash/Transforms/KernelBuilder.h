@@ -33,7 +33,7 @@ public:
   mlir::Value loadValues(mlir::OpBuilder &builder, const KeyTile &keys);
   /// (b, h, i0, j0, sq, sk) of the tile ops.
   llvm::SmallVector<mlir::Value> at(const KeyTile &keys) const;
-  /// The head's sink, an f32.
+  /// The head's sink, an f32, or a tile of them where rows are heads.
   mlir::Value loadSink();
 
   /// The loop over the tiles of the keys at hand with carried values.

@@ -37,8 +37,12 @@ TEST_P(ScoreRange, OneHugeKey) {
 
 /// Shifts scores as far as f32 goes. Beyond 2^24 they are all equal.
 TEST_P(ScoreRange, VeryNegative) {
-  for (const char *score : {"s - 60000", "s - 1e9", "s - 2e30", "s * 1e-3 - 3e38", "s - 90", "s - 500"})
+  int n = 0;
+  for (const char *score :
+       {"s - 60000", "s - 1e9", "s - 2e30", "s * 1e-3 - 3e38", "s - 90", "s - 500"})
     for (DType type : types()) {
+      if (!takes(n++))
+        continue;
       AttentionCase c = make(type, 16, 1, 20, 150);
       c.desc.score = score;
       c.desc.causal = Causal::TopLeft;
@@ -51,7 +55,10 @@ TEST_P(ScoreRange, VeryNegative) {
 }
 
 TEST_P(ScoreRange, VeryLarge) {
+  int n = 0;
   for (const char *score : {"s + 60000", "s + 1e9", "s + 2e30", "s + 3e38"}) {
+    if (!takes(n++))
+      continue;
     AttentionCase c = make(type(), 16, 1, 20, 150);
     c.desc.score = score;
     expectPass(c);
@@ -108,7 +115,10 @@ TEST_P(ScoreRange, Softcap) {
 }
 
 TEST_P(ScoreRange, Scale) {
+  int n = 0;
   for (double scale : {-0.25, 0.0, 1e-6, 3.0}) {
+    if (!takes(n++))
+      continue;
     AttentionCase c = make(type(), 16, 1, 40, 100);
     c.desc.scale = scale;
     expectPass(c);

@@ -35,9 +35,12 @@ TEST_P(Semantics, CausalAlignments) {
 }
 
 TEST_P(Semantics, Windows) {
+  int n = 0;
   for (Causal causal : {Causal::None, Causal::TopLeft, Causal::BottomRight})
     for (Window window : {Window{-1, -1}, Window{0, -1}, Window{-1, 0}, Window{0, 0}, Window{5, 1},
                           Window{70, 3}, Window{int64_t(1) << 40, int64_t(1) << 40}}) {
+      if (!takes(n++))
+        continue;
       AttentionCase c = make(type(), 16, 1, 0, 0);
       c.desc.causal = causal;
       c.desc.window = window;
@@ -101,6 +104,9 @@ TEST_P(Semantics, Packed) {
   c.lengthsQ = {5, 0, 100, 17, 1};
   c.lengthsK = {9, 30, 90, 0, 64};
   for (DType lengthType : {DType::I32, DType::I64}) {
+    if (lengthType == DType::I32 && !isMain())
+      continue;
+    c.desc.causal = Causal::None;
     c.desc.packed = lengthType;
     expectPass(c);
     c.desc.causal = Causal::BottomRight;

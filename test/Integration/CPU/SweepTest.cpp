@@ -1,9 +1,13 @@
-//===- SweepTest.cpp - every feature against the reference ----------------===//
+//===- SweepTest.cpp - shapes, types, strides and targets -----------------===//
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
+// Plain attention over everything that changes how a kernel walks through memory. What attention means is
+// tested in SemanticsTest and its neighbours, combinations in AttentionFuzz.
+//
 //===----------------------------------------------------------------------===//
 
+#include "compiler/Target/TargetInfo.h"
 #include "test/Support/AttentionCase.h"
 
 #include <gtest/gtest.h>
@@ -13,96 +17,100 @@ using namespace flashc::test;
 
 namespace {
 
+constexpr DType kTypes[] = {DType::F32, DType::BF16, DType::F16};
+
 void expectPass(const AttentionCase &c) {
   CaseOutcome outcome = runCase(c);
   EXPECT_TRUE(outcome.passed) << c.describe() << "\n" << outcome.message;
 }
 
-TEST(Sweep, Plain) { expectPass(makeCase(DType::F32, 32, 32, 2, 100, 130, 4, 2)); }
-
-TEST(Sweep, Causal) {
-  for (Causal causal : {Causal::TopLeft, Causal::BottomRight}) {
-    AttentionCase c = makeCase(DType::F32, 64, 64, 1, 500, 700, 2, 1);
-    c.desc.causal = causal;
-    expectPass(c);
-  }
+std::vector<std::string> targets() {
+  std::vector<std::string> names;
+  for (const TargetInfo &target : allTargets())
+    if (target.kind == TargetKind::CPU && target.isSupported &&
+        canRunTarget(std::string(target.name)))
+      names.push_back(std::string(target.name));
+  return names;
 }
 
+/// Head dims around the widths of vectors and micro-tiles; each D meets a Dv of another size.
 TEST(Sweep, HeadDims) {
-  int64_t dims[] = {1, 2, 3, 5, 8, 15, 16, 17, 31, 40, 63, 65, 72, 96, 128, 192, 256, 320, 576};
-  for (DType type : {DType::F32, DType::BF16})
-    for (size_t i = 0; i < std::size(dims); ++i)
-      expectPass(makeCase(type, dims[i], dims[(i * 7 + 3) % std::size(dims)], 1, 9, 70, 1, 1));
-}
-
-TEST(Sweep, Lengths) {
-  for (int64_t sq : {0, 1, 5, 6, 7, 383, 385})
-    for (int64_t sk : {0, 1, 63, 64, 65, 200})
-      expectPass(makeCase(DType::F32, 16, 16, 2, sq, sk, 2, 1));
-}
-
-TEST(Sweep, Strides) {
-  for (Strides strides : {Strides::HeadsFirst, Strides::Padded, Strides::Negative,
-                          Strides::ZeroKeyHeads})
-    for (DType type : {DType::F32, DType::BF16, DType::F16}) {
-      AttentionCase c = makeCase(type, 40, 24, 2, 50, 90, 4, 2);
-      c.strides = strides;
+  int64_t dims[] = {1, 2, 3, 5, 8, 15, 16, 17, 31, 33, 40, 63, 65, 72, 96, 128, 192, 256, 320, 576};
+  size_t n = 0;
+  for (size_t i = 0; i < std::size(dims); ++i)
+    for (const std::string &target : targets()) {
+      // Every type meets every target and dim within three steps.
+      DType type = kTypes[n++ % 3];
+      int64_t dv = dims[(i * 7 + 3) % std::size(dims)];
+      AttentionCase c = makeCase(type, dims[i], dv, 1, 9, 70, 1, 1);
+      c.desc.target = target;
       expectPass(c);
     }
 }
 
-TEST(Sweep, Features) {
-  AttentionCase c = makeCase(DType::F32, 32, 32, 2, 60, 150, 4, 2);
-  c.desc.softcap = 5.0;
-  expectPass(c);
-  c.desc.alibi = true;
-  expectPass(c);
-  c.desc.sinks = true;
-  expectPass(c);
-  c.desc.bias = DType::BF16;
-  c.biasShape = {4, 1, 150};
-  expectPass(c);
-  c.desc.window = Window{20, 3};
-  expectPass(c);
-  c.desc.causal = Causal::TopLeft;
-  expectPass(c);
-  c.desc.score = "s * 0.5 + (i % 3 == 1 ? 0.25 : tanh(float(j) / 100))";
-  c.desc.mask = "(i + j) % 5 != 2 || h == 1";
-  expectPass(c);
-  c.desc.dtype = DType::F16;
-  expectPass(c);
-  c.desc.strategy = Strategy::Standard;
-  expectPass(c);
+/// The largest head dims leave the least room for tiles.
+TEST(Sweep, LargestHeadDims) {
+  for (const std::string &target : targets())
+    for (auto [d, dv] : {std::pair{576, 576}, {576, 1}, {1, 576}, {575, 512}}) {
+      AttentionCase c = makeCase(target == "x86-64-v3" ? DType::F32 : DType::BF16, d, dv, 1, 7, 130,
+                                 1, 1);
+      c.desc.target = target;
+      expectPass(c);
+    }
 }
 
-TEST(Sweep, Packed) {
-  for (Strategy strategy : {Strategy::Online, Strategy::Standard}) {
-    AttentionCase c = makeCase(DType::F32, 32, 32, 1, 0, 0, 4, 2);
-    c.desc.strategy = strategy;
-    c.desc.packed = DType::I32;
-    c.lengthsQ = {5, 0, 400, 17};
-    c.lengthsK = {9, 30, 390, 0};
+/// Lengths around the sizes of tiles, on one kernel per type and target.
+TEST(Sweep, Lengths) {
+  for (const std::string &target : targets())
+    for (DType type : kTypes)
+      for (int64_t sq : {0, 1, 5, 6, 7, 95, 97, 383, 385})
+        for (int64_t sk : {0, 1, 15, 17, 63, 64, 65, 200}) {
+          AttentionCase c = makeCase(type, 16, 24, sq < 100 ? 2 : 1, sq, sk, 2, 1);
+          c.desc.target = target;
+          expectPass(c);
+        }
+}
+
+TEST(Sweep, Strides) {
+  for (const std::string &target : targets())
+    for (DType type : kTypes)
+      for (int mode = 0; mode < kNumStrides; ++mode) {
+        AttentionCase c = makeCase(type, 40, 24, 2, 50, 90, 4, 2);
+        c.desc.target = target;
+        c.strides = static_cast<Strides>(mode);
+        expectPass(c);
+      }
+}
+
+/// Every target with every strategy, in the schedules that it has.
+TEST(Sweep, Schedules) {
+  for (const std::string &target : targets())
+    for (const char *schedule : {"", "paper", "tile=[12,64],micro=[6,32]", "tile=[192,64],micro=[3,64]",
+                                 "tile=[5,48],micro=[1,16]", "tile=[96,128],micro=[4,32]"})
+      for (Strategy strategy : {Strategy::Online, Strategy::Standard}) {
+        AttentionCase c = makeCase(DType::F32, 64, 48, 1, 130, 200, 1, 1);
+        if (target == "x86-64-v3" && std::string(schedule).find("4,32]") != std::string::npos)
+          continue; // more registers than it has
+        if (target == "x86-64-v3" && std::string(schedule).find("6,32]") != std::string::npos)
+          continue;
+        if (target == "x86-64-v3" && std::string(schedule).find("3,64]") != std::string::npos)
+          continue;
+        c.desc.target = target;
+        c.desc.strategy = strategy;
+        c.desc.schedule = schedule;
+        c.desc.causal = Causal::TopLeft;
+        expectPass(c);
+      }
+}
+
+/// Long sequences, where tiles are full and many.
+TEST(Sweep, Long) {
+  for (DType type : kTypes) {
+    AttentionCase c = makeCase(type, 64, 64, 1, 700, 1500, 2, 1);
     expectPass(c);
     c.desc.causal = Causal::BottomRight;
-    c.desc.sinks = true;
-    expectPass(c);
-    c.desc.sequsedK = DType::I64;
-    c.used = {3, 30, 100, 0};
     expectPass(c);
   }
-}
-
-TEST(Sweep, Standard) {
-  for (DType type : {DType::F32, DType::BF16, DType::F16}) {
-    AttentionCase c = makeCase(type, 64, 32, 2, 70, 200, 2, 2);
-    c.desc.strategy = Strategy::Standard;
-    expectPass(c);
-  }
-}
-
-TEST(Sweep, Types) {
-  for (DType type : {DType::F32, DType::BF16, DType::F16})
-    expectPass(makeCase(type, 64, 64, 1, 70, 200, 2, 2));
 }
 
 } // namespace

@@ -13,6 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace flashc::test {
 
 struct Variant {
@@ -47,11 +49,21 @@ protected:
 
   static DType type() { return GetParam().type; }
 
-  /// The types that a test about types is for: all of them where no target cares for one.
+  /// The variant that is tested in full.
+  static bool isMain() { return GetParam().name == std::string("Online"); }
+
+  /// The types that a test about types is for.
   static std::vector<DType> types() {
-    if (GetParam().name == std::string("Online"))
-      return {DType::F32, DType::BF16, DType::F16};
-    return {type()};
+    return isMain() ? std::vector{DType::F32, DType::BF16, DType::F16} : std::vector{type()};
+  }
+
+  /// Whether this variant takes item `n` of a list whose items need a compilation each: the main one takes
+  /// all, the others a third each, shared out so that between them all are taken.
+  static bool takes(int n) {
+    auto isThis = [](const Variant &variant) {
+      return GetParam().name == std::string(variant.name);
+    };
+    return isMain() || (n + (std::ranges::find_if(kVariants, isThis) - kVariants)) % 3 == 0;
   }
 
   /// A case of this variant.
