@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
@@ -119,6 +120,22 @@ public:
     return add(fma(square, polynomial(expCoefficients, r), r), constant(1.0f));
   }
 
+  /// The same polynomial with an operation less, and up to half an ulp more of error.
+  Value expHorner(Value r) {
+    Value sum = polynomial(expCoefficients, r);
+    return fma(fma(sum, r, constant(1.0f)), r, constant(1.0f));
+  }
+
+  /// p*2^n with one rounding, for a vector of 16; n is integral.
+  Value scaleByInstruction(Value p, Value n) {
+    Value all = arith::ConstantOp::create(builder, loc, builder.getI16IntegerAttr(-1));
+    Value current = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(4));
+    return LLVM::CallIntrinsicOp::create(
+               builder, loc, type, builder.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
+               ValueRange{p, n, p, all, current})
+        .getResult(0);
+  }
+
   /// x = n*ln(2) + r with n the nearest integer, held as roundingMagic + n in the first result.
   std::pair<Value, Value> expReduce(Value x) {
     Value shifted = fma(x, constant(log2E), constant(roundingMagic));
@@ -168,10 +185,16 @@ Value expandExp(Emitter &e, Value x) {
 
 /// e^x for x <= 0, as softmax has it: results under 2^-126 become 0, and so no bounds and one scaling
 /// are needed.
-Value expandSoftmaxExp(Emitter &e, Value x) {
+Value expandSoftmaxExp(Emitter &e, Value x, bool hasScale) {
+  if (hasScale) {
+    // AVX-512 multiplies by 2^n in one instruction, and rounds what is too small to 0 by itself.
+    x = e.atLeast(x, -104.0f);
+    auto [shifted, r] = e.expReduce(x);
+    return e.scaleByInstruction(e.expHorner(r), e.sub(shifted, e.constant(roundingMagic)));
+  }
   constexpr float smallest = -87.33654f; // of the x with e^x >= 2^-126
   auto [shifted, r] = e.expReduce(x);
-  Value result = e.mul(e.expPolynomial(r), e.powerOfTwo(e.toBits(shifted)));
+  Value result = e.mul(e.expHorner(r), e.powerOfTwo(e.toBits(shifted)));
   // A NaN is not below the bound and passes; -inf made one in r, and is.
   Value vanishes = e.compare(arith::CmpFPredicate::OLT, x, e.constant(smallest));
   return e.select(vanishes, e.constant(0.0f), result);
@@ -223,7 +246,8 @@ Value expandTanh(Emitter &e, Value x) {
 
 template <typename Op, Value (*expand)(Emitter &, Value)>
 struct ExpandF32 : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
+  ExpandF32(MLIRContext *context, bool hasAVX512)
+      : OpRewritePattern<Op>(context), hasAVX512(hasAVX512) {}
 
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
     Type type = op.getType();
@@ -234,10 +258,14 @@ struct ExpandF32 : OpRewritePattern<Op> {
     Emitter emitter(rewriter, op.getLoc(), type);
     bool isSoftmax = std::is_same_v<Op, math::ExpOp> &&
                      bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
-    rewriter.replaceOp(op, isSoftmax ? expandSoftmaxExp(emitter, op.getOperand())
+    bool hasScale = hasAVX512 && vector && vector.getShape() == ArrayRef<int64_t>{16};
+    rewriter.replaceOp(op, isSoftmax ? expandSoftmaxExp(emitter, op.getOperand(), hasScale)
                                      : expand(emitter, op.getOperand()));
     return success();
   }
+
+private:
+  bool hasAVX512;
 };
 
 struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>> {
@@ -254,7 +282,7 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>>
     return "Rewrite f32 exp2, exp, log, tanh and bf16 conversions to basic arithmetic";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect>();
+    registry.insert<arith::ArithDialect, math::MathDialect, LLVM::LLVMDialect>();
   }
 
   void runOnOperation() override {
@@ -264,7 +292,8 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>>
                          : flash::TargetAttr();
     const TargetInfo *info = target ? lookupTarget(target.getName()) : nullptr;
     bool isNative = nativeBF16 || (info && info->hasBF16Dot);
-    populateExpandMathPatterns(patterns, {.nativeBF16 = isNative});
+    populateExpandMathPatterns(
+        patterns, {.nativeBF16 = isNative, .hasAVX512 = info && info->vectorBits == 512});
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 
@@ -279,7 +308,7 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>>
 void flashc::populateExpandMathPatterns(RewritePatternSet &patterns, ExpandMathOptions options) {
   patterns.add<ExpandF32<math::Exp2Op, expandExp2>, ExpandF32<math::ExpOp, expandExp>,
                ExpandF32<math::LogOp, expandLog>, ExpandF32<math::TanhOp, expandTanh>>(
-      patterns.getContext());
+      patterns.getContext(), options.hasAVX512);
   if (!options.nativeBF16)
     arith::populateExpandBFloat16Patterns(patterns);
 }

@@ -32,6 +32,8 @@ struct ExpandMathOptions {
   /// Leave f32 <-> bf16 conversions alone: the target has AVX-512 BF16 (whose instructions take
   /// and give subnormal numbers as zero).
   bool nativeBF16 = false;
+  /// Use vscalefps in vectors of 16.
+  bool hasAVX512 = false;
 };
 
 std::unique_ptr<mlir::Pass> createExpandMathPass(ExpandMathOptions options = {});
