@@ -10,6 +10,7 @@
 #define FLASHC_COMPILER_DRIVER_COMPILE_H
 
 #include "compiler/Pipelines/Stages.h"
+#include "compiler/Target/ScheduleTable.h"
 #include "runtime/API/AttentionDesc.h"
 
 #include <cstddef>
@@ -37,6 +38,9 @@ std::string compileText(std::string_view text, std::string_view name, Stage from
 
 /// The object of `desc`, as `compile --emit obj` writes it. Throws Error.
 std::vector<std::byte> compileToObject(const AttentionDesc &desc);
+
+/// What the schedule of `desc` must serve.
+ScheduleProblem scheduleProblem(const AttentionDesc &desc);
 
 /// What explain says of a mask: how many tiles of a shape are skipped, unmasked and masked.
 struct MaskTileCounts {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Driver/Schedule.h"
+#include "compiler/Driver/Compile.h"
 #include "compiler/Target/ScheduleTable.h"
 #include "dialects/Flash/IR/Flash.h"
 #include "runtime/Support/Error.h"
@@ -102,9 +103,13 @@ private:
 
 } // namespace
 
+ScheduleProblem scheduleProblem(const AttentionDesc &desc) {
+  bool isMasked = desc.causal != Causal::None || desc.window || !desc.mask.empty();
+  return {desc.headDim, desc.resolvedValueDim(), desc.dtype == DType::BF16, desc.queries, isMasked};
+}
+
 void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetInfo &target) {
-  ScheduleProblem problem = {desc.headDim, desc.resolvedValueDim(), desc.dtype == DType::BF16,
-                             desc.queries};
+  ScheduleProblem problem = scheduleProblem(desc);
   ScheduleSizes sizes = chooseSchedule(target, problem);
   auto strategy = desc.strategy == Strategy::Standard ? flash::Strategy::Standard
                                                       : flash::Strategy::Online;

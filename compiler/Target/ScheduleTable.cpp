@@ -14,7 +14,7 @@ namespace {
 
 /// Rows of queries that are tried, from the largest. More rows mean less traffic for K and V.
 constexpr int64_t kQueryRows[] = {384, 192, 96, 48, 24, 12, 6};
-constexpr int64_t kKeyColumns = 64;
+constexpr int64_t kKeyColumns = 64, kMaskedRows = 192;
 /// The columns of keys for head dims so large that no number of rows fits.
 constexpr int64_t kFewKeyColumns[] = {48, 32, 16};
 
@@ -40,6 +40,15 @@ constexpr int64_t kFewQueries = 4;
 /// states are few.
 constexpr int64_t kGroupRows = 8, kPartKeys = 1024;
 
+/// Takes the largest number of key columns with which the schedule fits, if there is one.
+void shrinkColumns(ScheduleSizes &sizes, const TargetInfo &target, const ScheduleProblem &problem) {
+  for (int64_t columns : kFewKeyColumns) {
+    if (rejectSchedule(sizes, target, problem).empty())
+      return;
+    sizes.tile[1] = roundUp(columns, sizes.micro[1]);
+  }
+}
+
 ScheduleSizes decodeSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
   ScheduleSizes sizes;
   int64_t vectors = target.numVectorRegisters >= 32 ? 4 : 2;
@@ -51,6 +60,7 @@ ScheduleSizes decodeSchedule(const TargetInfo &target, const ScheduleProblem &pr
   }
   sizes.rowsAreHeads = true;
   sizes.split = kPartKeys;
+  shrinkColumns(sizes, target, problem);
   return sizes;
 }
 
@@ -117,15 +127,14 @@ ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &pr
     return decodeSchedule(target, problem);
   sizes.micro = microTile(target, problem);
   for (int64_t rows : kQueryRows) {
+    // What a mask cuts out of a tile is computed all the same, so masked tiles are smaller.
+    if (problem.isMasked && rows > kMaskedRows)
+      continue;
     sizes.tile = {rows, kKeyColumns};
     if (rejectSchedule(sizes, target, problem).empty())
       return sizes;
   }
-  for (int64_t columns : kFewKeyColumns) {
-    sizes.tile[1] = roundUp(columns, sizes.micro[1]);
-    if (rejectSchedule(sizes, target, problem).empty())
-      break;
-  }
+  shrinkColumns(sizes, target, problem);
   return sizes;
 }
 

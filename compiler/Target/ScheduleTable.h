@@ -18,12 +18,13 @@
 
 namespace flashc {
 
-/// What a schedule must serve: head dims D and Dv, in elements, whether q, k and v are bf16, and the number of
-/// queries that is expected (0: many, or not known).
+/// What a schedule must serve: head dims D and Dv, in elements, whether q, k and v are bf16, the number of
+/// queries that is expected (0: many, or not known), and whether a mask drops pairs.
 struct ScheduleProblem {
   int64_t headDim = 0, valueDim = 0;
   bool isBF16 = false;
   int64_t queries = 0;
+  bool isMasked = false;
 };
 
 /// The fields of #flash.schedule, but for the strategy.

@@ -62,7 +62,6 @@ class Library:
         for name in [name for name in os.environ if name.startswith("FLASHC_")]:
             del os.environ[name]
         os.environ["FLASHC_LIBRARY"] = os.path.join(folder, "libflashc.so")
-        # ctypes' environment is Python's own: putenv above has reached the C library.
         self._c = ctypes.CDLL(os.path.join(folder, "libflashc-rt.so"))
         for name in ("flashc_version", "flashc_last_error", "flashc_attention_help", "flashc_kernel_json"):
             getattr(self._c, name).restype = ctypes.c_char_p
@@ -71,6 +70,11 @@ class Library:
     def _check(self, status):
         if status:
             raise FlashcError(status, self._c.flashc_last_error().decode())
+
+    def has_field(self, key):
+        """Whether this version's descriptions have the field."""
+        table = self._c.flashc_attention_help().decode()
+        return any(line.split()[:1] == [key] for line in table.splitlines())
 
     def describe(self, **fields):
         """A description from its fields, dashes as underscores; None leaves a field out."""

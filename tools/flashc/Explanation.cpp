@@ -50,8 +50,7 @@ Explanation makeExplanation(const Inputs &inputs) {
     result.tiledBytes += traffic.tiled;
   }
   result.paper = boundsOf(inputs, target);
-  const ScheduleProblem problem = {inputs.desc.headDim, inputs.desc.resolvedValueDim(),
-                                   inputs.desc.dtype == DType::BF16};
+  const ScheduleProblem problem = scheduleProblem(inputs.desc);
   result.workingSet = workingSetBytes(result.front.schedule, problem);
   result.registers = microRegisters(result.front.schedule, target, problem);
   result.candidates = considerSchedules(target, problem);

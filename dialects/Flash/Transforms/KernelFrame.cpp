@@ -87,7 +87,7 @@ public:
         one(Index(b, loc).constant(1)), heads(emitDim(b, loc, memory.q, 2)),
         kvHeads(emitDim(b, loc, memory.k, 2)) {
     Index x(b, loc);
-    group = x.div(heads, kvHeads);
+    group = x.div(heads, x.max(kvHeads, one)); // there may be no heads
     isPacked = bool(memory.cuSeqlensQ);
     sequences = isPacked ? x.sub(emitDim(b, loc, memory.cuSeqlensQ, 0), 1)
                          : emitDim(b, loc, memory.q, 0);
@@ -116,7 +116,7 @@ public:
       n.sq = emitDim(b, loc, memory.q, 1);
       n.sk = emitDim(b, loc, memory.k, 1);
     }
-    if (memory.sequsedK)
+    if (memory.sequsedK && !isUniform)
       n.sk = emitLength(b, loc, memory.sequsedK, sequence);
     if (shape.kind == RowKind::Heads) {
       n.groups = x.mul(kvHeads, x.ceilDiv(group, shape.rows));
@@ -158,6 +158,8 @@ public:
       n = uniform;
       Value perSequence = shape.forEachPart ? x.mul(n.tiles, n.parts) : n.tiles;
       p.sequence = x.div(number, perSequence);
+      if (memory.sequsedK) // counts do not depend on it
+        n.sk = emitLength(b, loc, memory.sequsedK, p.sequence);
       local = x.rem(number, perSequence);
       partsBefore = x.mul(x.mul(p.sequence, n.tiles), n.parts);
     } else {

@@ -35,7 +35,8 @@ struct SetSchedule : flash::impl::FlashSetScheduleBase<SetSchedule> {
     WalkResult result = getOperation().walk([&](AttentionOp op) {
       ScheduleProblem problem = {cast<RankedTensorType>(op.getQ().getType()).getDimSize(3),
                                  cast<RankedTensorType>(op.getV().getType()).getDimSize(3),
-                                 cast<RankedTensorType>(op.getQ().getType()).getElementType().isBF16()};
+                                 cast<RankedTensorType>(op.getQ().getType()).getElementType().isBF16(),
+                                 /*queries=*/0, !op.getMask().empty()};
       if (!op.getSchedule()) {
         ScheduleSizes sizes = chooseSchedule(*target, problem);
         op.setScheduleAttr(

@@ -10,6 +10,7 @@
 #include "test/Integration/CPU/RandomAttention.h"
 #include "compiler/Target/ScheduleTable.h"
 #include "compiler/Target/TargetInfo.h"
+#include "runtime/CPU/HostCPU.h"
 #include "test/Support/RandomExpr.h"
 
 #include <limits>
@@ -115,25 +116,35 @@ private:
   }
 
   void drawSchedule(AttentionDesc &d) {
+    if (chance(20))
+      d.queries = pick<int64_t>({1, 2, 16, 100});
     if (chance(55))
       return;
     if (chance(15)) {
       d.schedule = "paper";
       return;
     }
-    const TargetInfo *target = lookupTarget(d.target.empty() ? "x86-64-v3" : d.target);
+    const TargetInfo &target = d.target.empty() ? bestHostTarget() : *lookupTarget(d.target);
+    ScheduleProblem problem = {d.headDim, d.resolvedValueDim(), d.dtype == DType::BF16};
     ScheduleSizes sizes;
-    // "" may be any host's best, whose vectors are of 8 or 16 lanes.
-    int64_t lanes = d.target.empty() ? 16 : target->vectorLanesF32();
-    sizes.micro = {pick<int64_t>({1, 2, 3, 4, 5, 6}), lanes * pick<int64_t>({1, 1, 2})};
+    sizes.micro = {pick<int64_t>({1, 2, 3, 4, 5, 6}),
+                   target.vectorLanesF32() * pick<int64_t>({1, 1, 2})};
+    if (usesTileRegisters(target, problem))
+      sizes.micro[0] = pick<int64_t>({16, 32});
     sizes.tile = {sizes.micro[0] * pick<int64_t>({1, 2, 4, 7, 20}),
                   sizes.micro[1] * pick<int64_t>({1, 2, 3, 4})};
-    if (!rejectSchedule(sizes, *target, {d.headDim, d.resolvedValueDim()}).empty())
+    sizes.rowsAreHeads = chance(30);
+    sizes.split = chance(30) ? sizes.tile[1] * pick<int64_t>({1, 2, 5}) : 0;
+    if (!rejectSchedule(sizes, target, problem).empty())
       return;
     auto text = [](std::array<int64_t, 2> pair) {
       return "[" + std::to_string(pair[0]) + "," + std::to_string(pair[1]) + "]";
     };
     d.schedule = "tile=" + text(sizes.tile) + ",micro=" + text(sizes.micro);
+    if (sizes.rowsAreHeads)
+      d.schedule += ",rows=heads";
+    if (sizes.split)
+      d.schedule += ",split=" + std::to_string(sizes.split);
   }
 
   void drawLengths(AttentionCase &c) {
@@ -292,6 +303,7 @@ AttentionCase simplify(AttentionCase attention,
       [](AttentionCase &c) { c.desc.scale.reset(); },
       [](AttentionCase &c) { c.desc.strategy = Strategy::Online; },
       [](AttentionCase &c) { c.desc.schedule.clear(); },
+      [](AttentionCase &c) { c.desc.queries = 0; },
       [](AttentionCase &c) { c.desc.target.clear(); },
       [](AttentionCase &c) { c.desc.dtype = DType::F32; },
       [](AttentionCase &c) { c.strides = Strides::Dense; },

@@ -51,12 +51,14 @@ TEST(Sweep, HeadDims) {
 /// The largest head dims leave the least room for tiles.
 TEST(Sweep, LargestHeadDims) {
   for (const std::string &target : targets())
-    for (auto [d, dv] : {std::pair{576, 576}, {576, 1}, {1, 576}, {575, 512}}) {
-      AttentionCase c = makeCase(target == "x86-64-v3" ? DType::F32 : DType::BF16, d, dv, 1, 7, 130,
-                                 1, 1);
-      c.desc.target = target;
-      expectPass(c);
-    }
+    for (auto [d, dv] : {std::pair{576, 576}, {576, 1}, {1, 576}, {575, 512}})
+      for (int64_t queries : {0, 1}) {
+        DType type = target == "x86-64-v3" ? DType::F32 : DType::BF16;
+        AttentionCase c = makeCase(type, d, dv, 1, 7, 130, 1, 1);
+        c.desc.target = target;
+        c.desc.queries = queries;
+        expectPass(c);
+      }
 }
 
 /// Lengths around the sizes of tiles, on one kernel per type and target.

@@ -23,6 +23,7 @@ struct Variant {
   Strategy strategy = Strategy::Online;
   const char *schedule = "";
   const char *target = "";
+  int64_t queries = 0;
 };
 
 inline void PrintTo(const Variant &variant, std::ostream *os) { *os << variant.name; }
@@ -34,6 +35,8 @@ inline const Variant kVariants[] = {
     {"Paper", DType::F32, Strategy::Online, "paper", "x86-64-v4"},
     {"BF16Dots", DType::BF16, Strategy::Online, "", "x86-64-v4-bf16"},
     {"AMX", DType::BF16, Strategy::Online, "", "x86-64-amx"},
+    {"Decode", DType::BF16, Strategy::Online, "", "", 1},
+    {"Split", DType::F32, Strategy::Online, "tile=[4,16],micro=[2,16],rows=heads,split=32", "x86-64-v3"},
 };
 
 inline std::string nameOfVariant(const testing::TestParamInfo<Variant> &info) {
@@ -73,6 +76,7 @@ protected:
     c.desc.strategy = GetParam().strategy;
     c.desc.schedule = GetParam().schedule;
     c.desc.target = GetParam().target;
+    c.desc.queries = GetParam().queries;
     return c;
   }
 
