@@ -233,6 +233,9 @@ def parse_arguments():
     parser.add_argument("--report", metavar="FILE.json", help="measure nothing: write the report of these results again")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)
+    for name in ("bin/flashc", "lib/libflashc-rt.so", "lib/libflashc.so", "bench/peak"):
+        if not os.path.exists(os.path.join(options.build, name)):
+            parser.error(f"expected {name} in {options.build}; run tools/bench/cpu, which builds it")
     partial = options.quick or options.only
     options.output = os.path.abspath(
         options.output or (f"{options.build}/bench" if partial else f"{HERE}/results")
@@ -268,9 +271,10 @@ def main():
     base = save(results)
     print(cpu_report.write_markdown(results, cpu_report.judge(results), base + ".md"))
     cpu_report.plot(results, base + ".png")
-    for failure in results["failures"]:
-        say("error: " + failure)
-    return 1 if results["failures"] else 0
+    if results["failures"]:
+        say(f"error: {len(results['failures'])} failures, listed at the end of {base}.md")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

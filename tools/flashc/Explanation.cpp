@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tools/flashc/Explanation.h"
+
+#include "compiler/Driver/Compile.h"
 #include "tools/flashc/Json.h"
 #include "tools/flashc/Report.h"
 
