@@ -165,6 +165,8 @@ private:
         {"scratch_bytes", scratch},
         {"phases", static_cast<int64_t>(kernels.size())},
         {"schedule", scheduleText},
+        {"split", schedule.getSplit()},
+        {"tile_rows", schedule.getTile().front()},
         {"strategy", flash::stringifyStrategy(schedule.getStrategy()).str()},
         {"arguments", std::move(arguments)}};
     std::string text;

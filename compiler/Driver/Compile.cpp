@@ -6,6 +6,7 @@
 
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/BuildAttention.h"
+#include "compiler/Driver/CheckText.h"
 #include "compiler/Driver/Schedule.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "compiler/Target/CPU/EmitObject.h"
@@ -27,10 +28,6 @@ using namespace mlir;
 namespace flashc {
 
 namespace {
-
-/// The longest MLIR text that is parsed, and the deepest nesting of brackets: the parser recurses.
-constexpr size_t kMaxTextBytes = 64u << 20;
-constexpr int kMaxNesting = 256;
 
 /// A context with flashc's dialects that collects diagnostics as text.
 class Session {
@@ -70,34 +67,6 @@ private:
   std::string messages;
 };
 
-void checkText(std::string_view text, std::string_view name) {
-  if (text.size() > kMaxTextBytes)
-    fail(name, ": expected at most ", kMaxTextBytes, " bytes of MLIR, got ", text.size());
-  int depth = 0;
-  bool inString = false, inComment = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char ch = text[i];
-    if (inComment) {
-      inComment = ch != '\n';
-    } else if (inString) {
-      if (ch == '\\')
-        ++i;
-      else if (ch == '"' || ch == '\n')
-        inString = false;
-    } else if (ch == '"') {
-      inString = true;
-    } else if (ch == '/' && i + 1 < text.size() && text[i + 1] == '/') {
-      inComment = true;
-    } else if (ch == '{' || ch == '(' || ch == '[' || ch == '<') {
-      if (++depth > kMaxNesting)
-        fail(name, ": expected brackets nested at most ", kMaxNesting,
-             " deep, got more; split the module");
-    } else if (ch == '}' || ch == ')' || ch == ']' || (ch == '>' && i > 0 && text[i - 1] != '-')) {
-      depth = std::max(0, depth - 1);
-    }
-  }
-}
-
 std::string print(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -119,6 +88,11 @@ void writeFile(const std::string &directory, Stage stage, std::string_view conte
   if (!file)
     fail("expected a writable directory for stages, got '", directory, "': ", message);
   file->os() << llvm::StringRef(contents.data(), contents.size());
+  file->os().flush();
+  if (std::error_code error = file->os().error()) {
+    file->os().clear_error(); // the stream ends the process over an error that nobody cleared
+    fail("expected room for ", path.str().str(), ", got '", error.message(), "'");
+  }
   file->keep();
 }
 

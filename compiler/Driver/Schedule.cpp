@@ -11,6 +11,7 @@
 #include "runtime/Support/Error.h"
 
 #include <charconv>
+#include <set>
 
 namespace flashc {
 
@@ -26,12 +27,15 @@ public:
   }
 
   void read(ScheduleSizes &sizes, flash::Strategy &strategy) {
+    std::set<std::string> seen;
     for (bool first = true; at < text.size(); first = false) {
       if (!first)
         expect(",");
       size_t equal = text.find('=', at);
       std::string key = text.substr(at, equal == std::string::npos ? equal : equal - at);
       at = equal == std::string::npos ? text.size() : equal + 1;
+      if (!seen.insert(key).second)
+        bad("every parameter once", key);
       if (key == "tile")
         readSizes(sizes.tile);
       else if (key == "micro")

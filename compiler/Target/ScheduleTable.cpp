@@ -105,6 +105,9 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
   if (inTiles && sizes.micro[0] % kTileRegisterSize != 0)
     return "expected micro rows that are a multiple of the " + number(kTileRegisterSize) +
            " rows of a tile register, got " + number(sizes.micro[0]);
+  if (inTiles && sizes.tile[1] % (2 * kTileRegisterSize) != 0)
+    return "expected tile columns that are a multiple of the " + number(2 * kTileRegisterSize) +
+           " bf16 columns of a tile register, got " + number(sizes.tile[1]);
   int64_t registers = microRegisters(sizes, target, problem);
   int64_t available = inTiles ? kTileRegisters : target.numVectorRegisters;
   if (registers > available)

@@ -233,6 +233,8 @@ void AttentionDesc::validate() const {
     checkType("packed", *packed, {DType::I32, DType::I64});
   if (sequsedK)
     checkType("seqused-k", *sequsedK, {DType::I32, DType::I64});
+  if (queries < 0)
+    fail("queries: expected a number of queries, or 0 for many, got ", queries);
   checkCaptures(captures);
   checkExpression(*this, score, ExprKind::Score);
   checkExpression(*this, mask, ExprKind::Mask);

@@ -183,6 +183,15 @@ void Checker::checkSizes() const {
       Wide(batch) * heads * queries >= (int64_t(1) << 50) / std::max<int64_t>(keys, 1))
     fail("expected fewer than 2^50 scores for the standard strategy, got batch ", batch, ", ",
          heads, " heads, ", queries, " queries, ", keys, " keys; use the online strategy");
+  // A part of the keys keeps m, l, the row max and the accumulator of each row of its tile there.
+  if (info.split) {
+    const Wide parts = keys / info.split + 1;
+    const Wide rowBytes = 4 * (v[3] + 3) * info.tileRows;
+    if (Wide(batch) * heads * queries >= (Wide(1) << 62) / rowBytes / parts)
+      fail("expected a workspace below 2^62 bytes, got parts of ", info.split, " keys for batch ",
+           batch, ", ", heads, " heads, ", queries, " queries, ", keys,
+           " keys; use a schedule without split");
+  }
 }
 
 void Checker::checkSequences() const {

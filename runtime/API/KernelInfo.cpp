@@ -105,6 +105,10 @@ KernelInfo KernelInfo::parse(std::string_view text) {
     info.strategy = json.at("strategy").get<std::string>();
     info.scratchBytes = parseBounded(json, "scratch_bytes", 0, maxScratch);
     info.phases = static_cast<int>(parseBounded(json, "phases", 1, maxPhases));
+    if (json.contains("split")) {
+      info.split = parseBounded(json, "split", 0, int64_t(1) << 40);
+      info.tileRows = parseBounded(json, "tile_rows", 1, int64_t(1) << 40);
+    }
     for (const Json &argument : json.at("arguments"))
       info.arguments.push_back(parseArgument(argument));
   } catch (const Json::exception &error) {

@@ -32,6 +32,8 @@ struct KernelInfo {
   std::string strategy;              ///< "online" or "standard"
   size_t scratchBytes = 0;           ///< private to each thread
   int phases = 1;                    ///< run one after another
+  int64_t split = 0;                 ///< keys of a part that has states in the workspace; 0: none
+  int64_t tileRows = 1;              ///< states of a part
   std::vector<KernelArgument> arguments;
 
   /// The index of the argument `name`, or -1.

@@ -149,7 +149,7 @@ FLASHC_API int32_t flashc_kernel_find_argument(const flashc_kernel *kernel, cons
  */
 
 /** The bytes of workspace that flashc_run needs with tensors of these shapes (0 for the online
- *  strategy). Checks the tensors as flashc_run does. */
+ *  strategy, unless its schedule splits the keys). Checks the tensors as flashc_run does. */
 FLASHC_API flashc_status flashc_workspace_size(const flashc_kernel *kernel,
                                                const DLTensor *const *tensors, size_t count,
                                                size_t *bytes);

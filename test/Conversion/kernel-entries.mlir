@@ -26,8 +26,8 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
 // CHECK-SAME: {\22dtype\22:\22bf16\22,\22name\22:\22q\22,\22rank\22:4,\22role\22:\22input\22,\22static_shape\22:[-1,-1,4,64]}
 // CHECK-SAME: {\22dtype\22:\22bf16\22,\22name\22:\22o\22,\22rank\22:4,\22role\22:\22output\22,\22static_shape\22:[-1,-1,4,64]}
 // CHECK-SAME: \22name\22:\22attention\22,\22phases\22:1
-// CHECK-SAME: \22scratch_bytes\22:896
-// CHECK-SAME: \22strategy\22:\22online\22,\22target\22:\22x86-64-v3\22}\00")
+// CHECK-SAME: \22scratch_bytes\22:896,\22split\22:0
+// CHECK-SAME: \22strategy\22:\22online\22,\22target\22:\22x86-64-v3\22,\22tile_rows\22:4}\00")
 
 // Points of a phase; 0 for a phase that is not there.
 // CHECK-LABEL: func.func @flashc_kernel_grid

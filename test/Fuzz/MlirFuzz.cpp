@@ -14,6 +14,11 @@
 
 using namespace flashc;
 
+// LLVM's archives neither poison their arenas nor annotate their containers, flashc's instrumented code does.
+extern "C" const char *__asan_default_options() {
+  return "allow_user_poisoning=0:detect_container_overflow=0";
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   const std::string_view text(reinterpret_cast<const char *>(bytes), size);
   CompileOptions options;

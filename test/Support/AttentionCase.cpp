@@ -231,9 +231,9 @@ private:
       bool isGross = measure.actual.max > grossError(measure, context);
       bool ok = withinBar(measure.actual, measure.unfused, context) && isUntouched && !isGross;
       outcome.passed &= ok;
-      outcome.message += concat(name, ok ? ": " : " FAILED: ", describe(measure.actual, measure.bar),
-                                isGross ? ", gross error" : "",
-                                isUntouched ? "; " : ", wrote outside; ");
+      outcome.message +=
+          concat(name, ok ? ": " : " FAILED: ", describe(measure.actual, measure.bar),
+                 isGross ? ", gross error" : "", isUntouched ? "; " : ", wrote outside; ");
     }
     outcome.expected = std::move(expected);
     return outcome;

@@ -54,9 +54,9 @@ struct Measure {
 
 struct CaseOutcome {
   bool passed = false;
-  std::string message;                  ///< what failed, or the errors
-  reference::Result actual;             ///< o, lse and row max as computed (those that were asked for)
-  reference::Result expected;           ///< by the reference
+  std::string message;        ///< what failed, or the errors
+  reference::Result actual;   ///< o, lse and row max as computed (those that were asked for)
+  reference::Result expected; ///< by the reference
   std::map<std::string, Measure> measures; ///< by output
 };
 

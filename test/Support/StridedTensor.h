@@ -108,8 +108,13 @@ public:
 
   /// Views are valid while the tensor lives and keeps its place.
   DLTensor view() {
-    return {data(),       {kDLCPU, 0},    static_cast<int>(shape.size()), toDLPack(storage.dtype),
-            shape.data(), strides.data(), 0};
+    return {data(),
+            {kDLCPU, 0},
+            static_cast<int>(shape.size()),
+            toDLPack(storage.dtype),
+            shape.data(),
+            strides.data(),
+            0};
   }
   reference::TensorView referenceView() { return {data(), storage.dtype, shape, strides}; }
 

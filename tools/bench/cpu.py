@@ -222,7 +222,8 @@ class Bench:
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="tools/bench/cpu", description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it works; the numbers mean nothing")
+    parser.add_argument("--quick", action="store_true",
+                        help="tiny sizes, to see that it works; the numbers mean nothing")
     parser.add_argument("--only", action="append", choices=SECTIONS, metavar="SECTION",
                         help="only this section, once for each: " + ", ".join(SECTIONS))
     parser.add_argument("--threads", type=int, default=2, help="threads of every library (default 2)")
@@ -230,7 +231,8 @@ def parse_arguments():
                         help="where the results go (default: tools/bench/results; with --quick or --only: BUILD/bench)")
     parser.add_argument("--build", default=os.environ.get("FLASHC_BUILD_DIR") or f"{HERE}/../../build",
                         help="flashc's build folder (default: build)")
-    parser.add_argument("--report", metavar="FILE.json", help="measure nothing: write the report of these results again")
+    parser.add_argument("--report", metavar="FILE.json",
+                        help="measure nothing: write the report of these results again")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)
     for name in ("bin/flashc", "lib/libflashc-rt.so", "lib/libflashc.so", "bench/peak"):

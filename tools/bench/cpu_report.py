@@ -13,7 +13,8 @@ PEAK_BF16 = dict(PEAK_F32, **{"x86-64-v4-bf16": "vdpbf16ps", "x86-64-amx": "tdpb
 def summarize(cell):
     """A cell in one line."""
     if "rows" not in cell:
-        return f"cold {cell['cold_s'] * 1e3:.0f} ms, then {cell['compile_s'] * 1e3:.0f} ms, again {cell['again_s'] * 1e6:.1f} us"
+        cold, then, again = (1e3 * cell[key] for key in ("cold_s", "compile_s", "again_s"))
+        return f"cold {cold:.0f} ms, then {then:.0f} ms, again {again:.4f} ms"
     unit, key = ("GB/s", "gb_per_s") if cell["section"] == "decode" else ("GFLOP/s", "gflop_per_s")
     return ", ".join(f"{name} {row[key]:.4g}" for name, row in cell["rows"].items()) + " " + unit
 
@@ -81,13 +82,15 @@ def judge_f32(results, peaks):
     intel = results["machine"]["vendor"] == "GenuineIntel"
     full, causal = Cells(results, "f32"), Cells(results, "f32-causal")
     better = Bar("f32: the better of PyTorch and ONNX Runtime, times 1.05", "x")
-    share = Bar("f32, S >= 2k: share of the FMA peak, " + ("65% (Intel)" if intel else "85% at D = 64, 87% at D = 128"), "%")
+    bound = {64: 65, 128: 65} if intel else {64: 85, 128: 87}
+    text = "65% (Intel)" if intel else "85% at D = 64, 87% at D = 128"
+    share = Bar("f32, S >= 2k: share of the FMA peak, " + text, "%")
     for cell in full:
         target, where = best_f32(cell), f"D={cell['d']} S={cell['s']}"
         own = rate(cell, "flashc " + target)
         better.add(where, own / max(rate(cell, "torch"), rate(cell, "ort")), 1.05)
         if cell["s"] >= 2048:
-            share.add(where, 100 * own / peaks[PEAK_F32[target]], 65 if intel else {64: 85, 128: 87}[cell["d"]])
+            share.add(where, 100 * own / peaks[PEAK_F32[target]], bound[cell["d"]])
     kept = Bar("f32 causal, S >= 2k: of the full rate, 0.85", "x")
     long = Bar("f32 causal, S >= 2k: the better of the two, times 1.15", "x")
     short = Bar("f32 causal, S <= 1k: the better of the two, times 1.5", "x")
@@ -166,7 +169,8 @@ def square_table(results, section, peaks):
             if name == "torch" and cell.get("amx") is False and "x86-64-amx" in results["machine"]["targets"]:
                 name = "torch without AMX"
             columns[name] = row
-    names = sorted({name for columns in merged.values() for name in columns}, key=lambda n: (not n.startswith("flashc"), n))
+    names = {name for columns in merged.values() for name in columns}
+    names = sorted(names, key=lambda name: (not name.startswith("flashc"), name))
     titles = {"torch": "PyTorch", "ort": "ONNX Runtime", "torch without AMX": "PyTorch without AMX"}
     header = ["D", "S"]
     for name in names:
@@ -235,11 +239,12 @@ def write_markdown(results, bars, path):
     versions = {name: row["version"] for cell in results["cells"] for name, row in cell.get("rows", {}).items()
                 if "version" in row}
     peers = {"torch": "PyTorch", "ort": "ONNX Runtime"}
+    caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())
     lines = [f"# flashc on {machine['cpu']}", ""]
     if results["quick"]:
         lines += ["**A quick run: the sizes are tiny, and the numbers mean nothing.**", ""]
     lines += table(["", ""], [
-        ["CPU", f"{machine['cpu']}, {machine['model']}; " + ", ".join(f"{k} {v}" for k, v in machine["caches"].items())],
+        ["CPU", f"{machine['cpu']}, {machine['model']}; {caches}"],
         ["threads", str(results["threads"])],
         ["date", results["date"]],
         ["command", f"`{results['command']}`"],
@@ -251,12 +256,14 @@ def write_markdown(results, bars, path):
               "[B,H,S,D] with B = 1 and H*S fixed (PyTorch's scaled_dot_product_attention, ONNX Runtime's "
               "MultiHeadAttention, which reads [B,S,H*D]). Every result is compared with PyTorch's in f32. "
               "Operations are 4*D per kept pair of query and key.", ""]
-    lines += ["## Peaks", "", f"Medians of {len(results['peaks'])} measurements throughout the run, with their range.", ""]
+    count = len(results["peaks"])
+    lines += ["## Peaks", "", f"Medians of {count} measurements throughout the run, with their range.", ""]
     units = {"read": "GB/s"}
     rows = []
     for name, value in peaks.items():
         all_values = [p[name] for p in results["peaks"]]
-        rows.append([name, f"{value:.4g} {units.get(name, 'GFLOP/s')}", f"{min(all_values):.4g} to {max(all_values):.4g}"])
+        spread = f"{min(all_values):.4g} to {max(all_values):.4g}"
+        rows.append([name, f"{value:.4g} {units.get(name, 'GFLOP/s')}", spread])
     lines += table(["what", "peak", "range"], rows)
     lines += ["## Bars", ""] + table(["bar", "verdict", "nearest or worst"],
                                      [[bar.text, bar.verdict(), bar.worst()] for bar in bars])

@@ -23,7 +23,8 @@ def peak_resident(words):
     script = 'import os,sys;p=os.posix_spawn(sys.argv[1],sys.argv[1:],os.environ,' \
              'file_actions=[(os.POSIX_SPAWN_OPEN,1,"/dev/null",os.O_WRONLY,0)]);' \
              '_,s,u=os.wait4(p,0);print(os.waitstatus_to_exitcode(s),u.ru_maxrss)'
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", script, *words], check=True, stdout=subprocess.PIPE, text=True)
+    parent = [sys.executable, "-I", "-S", "-c", script]
+    done = subprocess.run([*parent, *words], check=True, stdout=subprocess.PIPE, text=True)
     code, kibibytes = map(int, done.stdout.split())
     if code:
         raise RuntimeError(f"{' '.join(words)} ended with code {code}")
@@ -61,8 +62,8 @@ def measure(build, work, quick):
             arrays = 4 * TYPE_BYTES * s * D
             points.append({"strategy": strategy, "s": s, "resident": size, "arrays": arrays,
                            "process": floor, "beyond": size - arrays})
-            print(f"memory      {strategy} S={s}: {size / 2**20:.1f} MiB, {(size - arrays) / 2**20:.1f} beyond the arrays "
-                  f"({time.monotonic() - begin:.1f} s)", file=sys.stderr)
+            print(f"memory      {strategy} S={s}: {mebibytes(size)} MiB, {mebibytes(size - arrays)} beyond the arrays"
+                  f"  ({time.monotonic() - begin:.1f} s)", file=sys.stderr)
     return points
 
 
@@ -79,7 +80,7 @@ def write_markdown(points, path):
              f"f32, one head, D = {D}, 2 threads: the peak resident size of `flashc run --object`, less q, k, v and o. "
              f"The process itself takes {mebibytes(floor)} MiB of it. Standard attention holds scores and "
              "probabilities, 8*S*S bytes; it is left out where the machine's memory does not hold them. "
-             "From `tools/bench/cpu --only memory`.", "",
+             "From `tools/bench/cpu`.", "",
              "| S | q, k, v, o: MiB | tiled: MiB beyond | standard: MiB beyond | 8*S*S: MiB |",
              "| --- | --- | --- | --- | --- |"]
     for s, strategies in sorted(by_length.items()):
@@ -104,7 +105,7 @@ def plot(points, path):
     lengths = sorted({p["s"] for p in points})
     axis.plot(lengths, [8 * s * s / 2**20 for s in lengths], ":", color="gray", label="scores and probabilities, 8 S²")
     arrays = dict(sorted((p["s"], p["arrays"] / 2**20) for p in points))
-    axis.plot(list(arrays), list(arrays.values()), "-.", color="tab:green", linewidth=1, label="q, k, v and o themselves")
+    axis.plot(list(arrays), list(arrays.values()), "-.", color="tab:green", linewidth=1, label="q, k, v and o")
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.set_xticks(lengths)

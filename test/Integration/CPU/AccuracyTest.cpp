@@ -43,8 +43,8 @@ void measure(const AttentionCase &c, const char *what) {
 }
 
 void printHeader() {
-  std::printf("%-4s %-16s %4s %6s %8s  %8s %8s  %5s %5s   %5s\n", "type", "inputs", "D", "Sk", "rows",
-              "rms", "99.9%", "rms/u", "99.9/u", "lse/u");
+  std::printf("%-4s %-16s %4s %6s %8s  %8s %8s  %5s %5s   %5s\n", "type", "inputs", "D", "Sk",
+              "rows", "rms", "99.9%", "rms/u", "99.9/u", "lse/u");
 }
 
 TEST(Accuracy, RandomInputs) {
@@ -63,7 +63,7 @@ TEST(Accuracy, RandomInputs) {
                                  problem.heads, problem.heads);
       c.desc.causal = problem.causal;
       c.amplitude = problem.amplitude;
-      measure(c, problem.amplitude != 1              ? "normal x 3"
+      measure(c, problem.amplitude != 1           ? "normal x 3"
                  : problem.causal != Causal::None ? "normal, causal"
                                                   : "normal");
     }

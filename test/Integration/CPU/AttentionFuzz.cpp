@@ -2,7 +2,7 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// Environment: FLASHC_FUZZ_CASES (200) compositions, each compiled once and run at three sizes;
+// Environment: FLASHC_FUZZ_CASES (150) compositions, each compiled once and run at three sizes;
 // FLASHC_FUZZ_SEED (1); FLASHC_FUZZ_INDEX: only that composition, simplified where it fails;
 // FLASHC_FUZZ_FIRST (0): the composition to begin with.
 //
@@ -38,7 +38,7 @@ std::string kindOf(const CaseOutcome &outcome) {
 
 TEST(AttentionFuzz, Compositions) {
   uint64_t seed = numberFrom("FLASHC_FUZZ_SEED", 1), first = numberFrom("FLASHC_FUZZ_FIRST", 0);
-  uint64_t count = numberFrom("FLASHC_FUZZ_CASES", 200);
+  uint64_t count = numberFrom("FLASHC_FUZZ_CASES", 150);
   bool single = std::getenv("FLASHC_FUZZ_INDEX") != nullptr;
   if (single)
     first = numberFrom("FLASHC_FUZZ_INDEX", 0), count = 1;

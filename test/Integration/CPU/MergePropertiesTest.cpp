@@ -53,7 +53,8 @@ public:
       add("out", n, outputs[n], ", flash.output");
     std::string text = R"(
       module attributes {flash.target = #flash.target<"x86-64-v3">} {
-        func.func @states_phase0()" + arguments + R"(%workspace: memref<?xi8> {flash.name = "workspace"})
+        func.func @states_phase0()" +
+                       arguments + R"(%workspace: memref<?xi8> {flash.name = "workspace"})
             attributes {flash.kernel = 0 : i64,
                         flash.schedule = #flash.schedule<tile = [24, 16], micro = [6, 16]>} {
           %zero = arith.constant 0 : index
@@ -142,8 +143,8 @@ States merge(const States &a, const States &b, int base) {
         load(0, "m1", true) + load(1, "l1", true) + load(2, "acc1", false) + load(3, "m2", true) +
             load(4, "l2", true) + load(5, "acc2", false) +
             "%m, %l, %acc = flash.merge (%m1, %l1, %acc1), (%m2, %l2, %acc2) {base = " + baseText +
-            " : i32} : tensor<24xf32>, tensor<24xf32>, tensor<24x16xf32>\n" +
-            store(0, "m", true) + store(1, "l", true) + store(2, "acc", false));
+            " : i32} : tensor<24xf32>, tensor<24xf32>, tensor<24x16xf32>\n" + store(0, "m", true) +
+            store(1, "l", true) + store(2, "acc", false));
   };
   static const MatrixKernel natural = make("0"), binary = make("2");
   States result;

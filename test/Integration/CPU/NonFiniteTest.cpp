@@ -117,9 +117,8 @@ TEST_P(NonFinite, MaskedByExpression) {
     setRow(x.v, 20, 45, kNaN);
     setRow(x.k, 20, 45, kNaN);
   };
-  expectRows(c, [](int64_t, int64_t i) {
-    return (i + 45) % 3 != 0 ? RowClass::NaN : RowClass::Same;
-  });
+  expectRows(c,
+             [](int64_t, int64_t i) { return (i + 45) % 3 != 0 ? RowClass::NaN : RowClass::Same; });
   // A key that every row masks.
   c.desc.mask = "j != 45";
   expectRows(c, [](int64_t, int64_t) { return RowClass::Same; });
@@ -187,9 +186,9 @@ TEST_P(NonFinite, Bias) {
     x.bias[3 * 70 + 5] = -kInfinity;
     x.bias[4 * 70 + 5] = kInfinity;
     x.bias[5 * 70 + 69] = kNaN;
-    std::fill_n(x.bias.begin() + 6 * 70, 70, -kInfinity);   // an empty row
-    std::fill_n(x.bias.begin() + 7 * 70, 69, -kInfinity);   // one key is left
-    std::fill_n(x.bias.begin() + 8 * 70, 64, -kInfinity);   // a first tile without weight
+    std::fill_n(x.bias.begin() + 6 * 70, 70, -kInfinity); // an empty row
+    std::fill_n(x.bias.begin() + 7 * 70, 69, -kInfinity); // one key is left
+    std::fill_n(x.bias.begin() + 8 * 70, 64, -kInfinity); // a first tile without weight
     std::fill_n(x.bias.begin() + 9 * 70 + 3, 67, -kInfinity);
   };
   for (bool sinks : {false, true}) {

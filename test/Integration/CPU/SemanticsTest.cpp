@@ -86,12 +86,14 @@ TEST_P(Semantics, GroupedQueries) {
 }
 
 TEST_P(Semantics, BiasBroadcasts) {
-  std::vector<std::vector<int64_t>> shapes = {{},           {2, 4, 20, 70}, {1, 4, 20, 70}, {2, 1, 1, 70},
-                                              {4, 20, 1},   {20, 70},       {1, 70},        {20, 1},
-                                              {70},         {1},            {1, 1, 1, 1}};
+  std::vector<std::vector<int64_t>> shapes = {
+      {},      {2, 4, 20, 70}, {1, 4, 20, 70}, {2, 1, 1, 70}, {4, 20, 1},  {20, 70},
+      {1, 70}, {20, 1},        {70},           {1},           {1, 1, 1, 1}};
   for (DType biasType : {DType::F32, DType::BF16, DType::F16}) {
     AttentionCase c = make(type(), 16, 2, 20, 70, 4, 2);
     c.desc.bias = biasType;
+    if (!isMain() && biasType != type())
+      continue;
     for (const auto &shape : shapes) {
       c.biasShape = shape;
       expectPass(c);
@@ -126,7 +128,10 @@ TEST_P(Semantics, UsedKeys) {
   AttentionCase c = make(type(), 16, 4, 30, 140, 2, 2);
   c.desc.sequsedK = DType::I32;
   c.used = {0, 140, 65, 1};
-  for (Causal causal : {Causal::None, Causal::TopLeft, Causal::BottomRight}) {
+  int n = 0;
+  for (Causal causal : {Causal::BottomRight, Causal::None, Causal::TopLeft}) {
+    if (n++ && !isMain())
+      continue;
     c.desc.causal = causal;
     expectPass(c);
   }

@@ -249,4 +249,16 @@ TEST(Binding, ScoresOfTheStandardStrategyMustBeCountable) {
   EXPECT_ERROR(call.bind(), "fewer than 2^50 scores");
 }
 
+TEST(Binding, StatesOfPartsMustBeCountable) {
+  Call call;
+  call.info.split = 8;
+  call.info.tileRows = 64;
+  call["k"].shape[1] = call["v"].shape[1] = call["bias"].shape[3] = (int64_t(1) << 40) - 1;
+  for (const char *name : {"k", "v", "bias"})
+    call[name].strides = {0, 0, 0, 0};
+  EXPECT_NO_THROW(call.bind());
+  call.info.tileRows = 65536;
+  EXPECT_ERROR(call.bind(), "expected a workspace below 2^62 bytes, got parts of 8 keys");
+}
+
 } // namespace
