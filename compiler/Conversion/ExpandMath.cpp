@@ -54,6 +54,7 @@ constexpr float ln2Lo = -0x1.05c610p-29f;
 constexpr float roundingMagic = 0x1.8p23f;
 constexpr int32_t roundingMagicBits = 0x4b400000;
 constexpr int32_t oneBits = 0x3f800000;
+constexpr float exponentBias = 127.0f;
 constexpr int32_t mantissaBits = 23;
 
 /// Emits arithmetic on f32 values of one shape, and on i32 values of the same shape.
@@ -137,9 +138,11 @@ public:
   }
 
   /// x = n*ln(2) + r with n the nearest integer, held as roundingMagic + n in the first result.
-  std::pair<Value, Value> expReduce(Value x) {
-    Value shifted = fma(x, constant(log2E), constant(roundingMagic));
-    Value n = sub(shifted, constant(roundingMagic));
+  /// `bias`, an integer, is added to what is held.
+  std::pair<Value, Value> expReduce(Value x, float bias = 0.0f) {
+    Value magic = constant(roundingMagic + bias);
+    Value shifted = fma(x, constant(log2E), magic);
+    Value n = sub(shifted, magic);
     Value r = fma(n, constant(-ln2Hi), x);
     return {shifted, fma(n, constant(-ln2Lo), r)};
   }
@@ -193,8 +196,10 @@ Value expandSoftmaxExp(Emitter &e, Value x, bool hasScale) {
     return e.scaleByInstruction(e.expHorner(r), e.sub(shifted, e.constant(roundingMagic)));
   }
   constexpr float smallest = -87.33654f; // of the x with e^x >= 2^-126
-  auto [shifted, r] = e.expReduce(x);
-  Value result = e.mul(e.expHorner(r), e.powerOfTwo(e.toBits(shifted)));
+  // With the exponent's bias in place, a shift makes the power of two.
+  auto [shifted, r] = e.expReduce(x, exponentBias);
+  Value power = e.fromBits(e.shl(e.toBits(shifted), mantissaBits));
+  Value result = e.mul(e.expHorner(r), power);
   // A NaN is not below the bound and passes; -inf made one in r, and is.
   Value vanishes = e.compare(arith::CmpFPredicate::OLT, x, e.constant(smallest));
   return e.select(vanishes, e.constant(0.0f), result);

@@ -139,6 +139,9 @@ private:
 void checkText(std::string_view text, std::string_view name) {
   if (text.size() > kMaxTextBytes)
     fail(name, ": expected at most ", kMaxTextBytes, " bytes of MLIR, got ", text.size());
+  // MLIR's reader of bytecode does not withstand damaged files.
+  if (text.substr(0, 4) == "ML\xefR")
+    fail(name, ": expected MLIR text, got MLIR bytecode; make it text with 'flash-opt FILE'");
   Scanner(text, name).run();
 }
 

@@ -26,6 +26,7 @@ public:
         text += ch;
   }
 
+  /// Fields that are not named keep their values; a split that is not is rounded up to whole tiles.
   void read(ScheduleSizes &sizes, flash::Strategy &strategy) {
     std::set<std::string> seen;
     for (bool first = true; at < text.size(); first = false) {
@@ -49,6 +50,8 @@ public:
       else
         bad("tile, micro, rows, split or strategy", key);
     }
+    if (!seen.count("split"))
+      sizes.split = (sizes.split + sizes.tile[1] - 1) / sizes.tile[1] * sizes.tile[1];
   }
 
 private:

@@ -49,14 +49,14 @@ struct Buffer {
 enum class BF16Dots { None, Vector, AMX };
 
 struct Context {
-  Context(mlir::OpBuilder builder, mlir::Location loc, int64_t lanes, BF16Dots bf16Dots,
-          int64_t microRows, int64_t microColumns)
-      : b(builder), loc(loc), lanes(lanes), bf16Dots(bf16Dots), microRows(microRows),
-        microColumns(microColumns) {}
+  Context(mlir::OpBuilder builder, mlir::Location loc, int64_t lanes, int64_t vectorRegisters,
+          BF16Dots bf16Dots, int64_t microRows, int64_t microColumns)
+      : b(builder), loc(loc), lanes(lanes), vectorRegisters(vectorRegisters), bf16Dots(bf16Dots),
+        microRows(microRows), microColumns(microColumns) {}
 
   mlir::OpBuilder b;
   mlir::Location loc;
-  int64_t lanes;
+  int64_t lanes, vectorRegisters;
   BF16Dots bf16Dots;
   int64_t microRows, microColumns;
   mlir::Value scratch;                  // memref<?xi8>

@@ -289,11 +289,10 @@ void RowProgram::emitRow(ArrayRef<ColumnTask> tasks, int64_t columns, Value row,
                          SmallVectorImpl<Value> &sums) {
   Index x(c.b, c.loc);
   int64_t vectors = c.padded(columns) / c.lanes;
-  int64_t unroll = 4;
+  // Few registers hold few chains of operations beside the constants.
+  int64_t unroll = c.vectorRegisters >= 32 ? 4 : 2;
   while (vectors % unroll != 0)
     --unroll;
-  if (vectors <= 8)
-    unroll = vectors;
 
   SmallVector<Value> neutral;
   for (const ColumnTask &task : tasks)

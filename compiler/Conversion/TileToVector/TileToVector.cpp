@@ -225,7 +225,8 @@ LogicalResult lowerKernel(func::FuncOp kernel, const TargetInfo &target) {
   BF16Dots dots = target.hasAMX       ? BF16Dots::AMX
                   : target.hasBF16Dot ? BF16Dots::Vector
                                       : BF16Dots::None;
-  Context c(OpBuilder(kernel.getContext()), loc, target.vectorLanesF32(), dots, schedule.getMicro()[0],
+  Context c(OpBuilder(kernel.getContext()), loc, target.vectorLanesF32(), target.numVectorRegisters, dots,
+            schedule.getMicro()[0],
             schedule.getMicro()[1]);
   Type scratchType = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
   func::FuncOp run = createFromPrologue(b, kernel, forall, name + "_point",

@@ -109,6 +109,9 @@ LogicalResult verifyState(Operation *op, StringRef label, Value m, Value l, Valu
   return expectShape(op, label, "acc", acc, expected);
 }
 
+/// The lowerings recurse over the operands of a region's values.
+constexpr int64_t kMaxRegionOps = 4096;
+
 bool isInClosedList(Operation &op) {
   if (isa<ReadOp, YieldOp, math::ExpOp, math::Exp2Op, math::LogOp, math::TanhOp, math::AbsFOp,
           math::AbsIOp, math::FloorOp, math::SqrtOp>(op))
@@ -134,6 +137,9 @@ LogicalResult verifyRegion(Operation *op, Region &region, StringRef name, bool i
   if (!region.hasOneBlock() || region.getArgumentTypes() != TypeRange(expected))
     return op->emitOpError() << "(A9) expected a " << name << " region of one block with arguments ("
                              << expected << "), got (" << region.getArgumentTypes() << ")";
+  if (int64_t count = region.front().getOperations().size(); count > kMaxRegionOps)
+    return op->emitOpError() << "(A11) expected a " << name << " region of at most "
+                             << kMaxRegionOps << " ops, got " << count;
   for (Operation &inner : region.front())
     if (!isInClosedList(inner))
       return inner.emitOpError() << "(A10) expected an op of the closed list in a " << name

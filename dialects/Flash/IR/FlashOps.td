@@ -67,6 +67,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
     - (A9) regions have the arguments named above and yield one f32 (score) or i1 (mask).
     - (A10) regions hold only ops of the closed list: arith (but ceildiv, floordiv and fptoui), math (exp, exp2,
       log, tanh, absf, absi, floor, sqrt), flash.read and flash.yield, on values of index, i64, f32 and i1.
+    - (A11) a region has at most 4096 ops.
 
     Example: causal attention with an ALiBi-like score.
 
@@ -127,7 +128,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     - (O1) the form is uniform: rank 4 without `at`, or rank 2 and static with six `at` operands.
     - (O2) shapes agree as above.
     - (O3) `init` is given whole (m, l, acc[, row_max]) or not at all, in the types of the results.
-    - (O4) regions as in flash.attention (A9, A10).
+    - (O4) regions as in flash.attention (A9 to A11).
     - (O5) `boundary` and `heads` stand on the tile form only.
     - (O6) base is 0 or 2.
 
@@ -232,7 +233,7 @@ def Flash_ScoresOp : Flash_Op<"scores", [Pure, IsolatedFromAbove, AttrSizedOpera
 
     - (S1) q is `[Br, D]`, k `[Bc, D]`, the results `[Br, Bc]`, of f32 and i1; all are static.
     - (S2) `at` gives (b, h, i0, j0, sq, sk).
-    - (S3) regions as in flash.attention (A9, A10).
+    - (S3) regions as in flash.attention (A9 to A11).
 
     Example: `%s, %keep = flash.scores %q, %k at(%b, %h, %i0, %j0, %sq, %sk) {scale = 1.0 : f32} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>, tensor<64x64xi1>`
   }];

@@ -278,6 +278,19 @@ TEST_P(Expression, UsedLengthIsSk) {
     EXPECT_EQ(outcome.actual.rowMax.at(n), n < 3 ? 33032 : 70069);
 }
 
+/// Types that expressions could read but arrays may not have.
+TEST_P(Expression, OtherCapturedTypesAreRefused) {
+  for (DType other : {DType::U8, DType::F64}) {
+    AttentionCase c = make(type(), 8, 1, 3, 20);
+    addCapture(c, "array", other, {1}, {1});
+    c.desc.score = "s + array[0]";
+    CaseOutcome outcome = runCase(c);
+    EXPECT_FALSE(outcome.passed);
+    EXPECT_NE(outcome.message.find("captures: expected one of"), std::string::npos)
+        << outcome.message;
+  }
+}
+
 TEST_P(Expression, NestedDeeply) {
   std::string score = "s";
   for (int n = 0; n < 60; ++n)
