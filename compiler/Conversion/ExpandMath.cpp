@@ -36,8 +36,8 @@ namespace {
 constexpr float exp2Coefficients[] = {0x1.62e432p-1f, 0x1.ebfbe6p-3f,  0x1.c6ad6ep-5f,
                                       0x1.3b2508p-7f, 0x1.5fe1a4p-10f, 0x1.4862e8p-13f};
 /// e^r = 1 + r + r^2*P(r) on |r| <= ln(2)/2 + 1e-4, relative error 3.7e-9.
-constexpr float expCoefficients[] = {0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558f2p-5f,
-                                     0x1.123a00p-7f, 0x1.6a2404p-10f};
+constexpr float expCoefficients[] = {0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558f2p-5f, 0x1.123a00p-7f,
+                                     0x1.6a2404p-10f};
 /// log(1+f) = f - f^2/2 + f^3*P(f) on [sqrt(1/2)-1, sqrt(2)-1], relative error 1.5e-9.
 constexpr float logCoefficients[] = {0x1.555548p-2f,  -0x1.00000ap-2f, 0x1.99a464p-3f,
                                      -0x1.555a96p-3f, 0x1.233cbap-3f,  -0x1.fc6a78p-4f,
@@ -76,9 +76,7 @@ public:
   Value fma(Value a, Value b, Value c) { return math::FmaOp::create(builder, loc, a, b, c); }
   Value addi(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
   Value subi(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
-  Value shl(Value a, int32_t bits) {
-    return arith::ShLIOp::create(builder, loc, a, integer(bits));
-  }
+  Value shl(Value a, int32_t bits) { return arith::ShLIOp::create(builder, loc, a, integer(bits)); }
   Value shr(Value a, int32_t bits) {
     return arith::ShRSIOp::create(builder, loc, a, integer(bits));
   }
@@ -249,8 +247,7 @@ Value expandTanh(Emitter &e, Value x) {
   return e.copySign(e.select(isSmall, small, large), x);
 }
 
-template <typename Op, Value (*expand)(Emitter &, Value)>
-struct ExpandF32 : OpRewritePattern<Op> {
+template <typename Op, Value (*expand)(Emitter &, Value)> struct ExpandF32 : OpRewritePattern<Op> {
   ExpandF32(MLIRContext *context, bool hasAVX512)
       : OpRewritePattern<Op>(context), hasAVX512(hasAVX512) {}
 

@@ -39,8 +39,7 @@ struct ExpandMathOptions {
 std::unique_ptr<mlir::Pass> createExpandMathPass(ExpandMathOptions options = {});
 
 /// The patterns of the pass, for use among others.
-void populateExpandMathPatterns(mlir::RewritePatternSet &patterns,
-                                ExpandMathOptions options = {});
+void populateExpandMathPatterns(mlir::RewritePatternSet &patterns, ExpandMathOptions options = {});
 
 /// Makes `flash-expand-math` known to pass pipelines given as text.
 void registerExpandMathPass();

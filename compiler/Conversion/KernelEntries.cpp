@@ -130,9 +130,7 @@ private:
   Value nullPointer() { return LLVM::ZeroOp::create(b, loc, pointer); }
 
   Value toI64(Value index) { return arith::IndexCastOp::create(b, loc, b.getI64Type(), index); }
-  Value toIndex(Value value) {
-    return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
-  }
+  Value toIndex(Value value) { return arith::IndexCastOp::create(b, loc, b.getIndexType(), value); }
 
   Value isPhase(Value phase, int64_t number) {
     Value constant = arith::ConstantIntOp::create(b, loc, b.getI64Type(), number);
@@ -157,18 +155,18 @@ private:
     for (std::string_view feature : info->requiredFeatures)
       features.push_back(std::string(feature));
     StringRef name = kernel.getName();
-    llvm::json::Value json = llvm::json::Object{
-        {"abi", 1},
-        {"name", name.take_front(name.find("_phase")).str()},
-        {"target", target.getName().str()},
-        {"features", std::move(features)},
-        {"scratch_bytes", scratch},
-        {"phases", static_cast<int64_t>(kernels.size())},
-        {"schedule", scheduleText},
-        {"split", schedule.getSplit()},
-        {"tile_rows", schedule.getTile().front()},
-        {"strategy", flash::stringifyStrategy(schedule.getStrategy()).str()},
-        {"arguments", std::move(arguments)}};
+    llvm::json::Value json =
+        llvm::json::Object{{"abi", 1},
+                           {"name", name.take_front(name.find("_phase")).str()},
+                           {"target", target.getName().str()},
+                           {"features", std::move(features)},
+                           {"scratch_bytes", scratch},
+                           {"phases", static_cast<int64_t>(kernels.size())},
+                           {"schedule", scheduleText},
+                           {"split", schedule.getSplit()},
+                           {"tile_rows", schedule.getTile().front()},
+                           {"strategy", flash::stringifyStrategy(schedule.getStrategy()).str()},
+                           {"arguments", std::move(arguments)}};
     std::string text;
     llvm::raw_string_ostream(text) << json;
     text.push_back('\0');
@@ -182,8 +180,8 @@ private:
     SmallVector<Value> arguments = unpack(func.getArgument(0), nullPointer());
     Value points = arith::ConstantIndexOp::create(b, loc, 0);
     for (auto &[phase, grid] : grids) {
-      auto branch = scf::IfOp::create(b, loc, b.getIndexType(),
-                                      isPhase(func.getArgument(1), phase), true);
+      auto branch =
+          scf::IfOp::create(b, loc, b.getIndexType(), isPhase(func.getArgument(1), phase), true);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.elseBlock());
       scf::YieldOp::create(b, loc, points);

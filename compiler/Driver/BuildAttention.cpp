@@ -84,8 +84,8 @@ std::vector<AttentionBuilder::Parameter> AttentionBuilder::arguments() {
   if (desc.bias)
     list.push_back({"bias", tensor(4, *desc.bias)});
   for (const Capture &capture : desc.captures)
-    list.push_back({capture.name, tensor(capture.rank, capture.dtype),
-                    capture.dtype == DType::Bool});
+    list.push_back(
+        {capture.name, tensor(capture.rank, capture.dtype), capture.dtype == DType::Bool});
   captureNames.clear();
   for (size_t n = firstCapture; n < list.size(); ++n)
     captureNames.push_back(list[n].name);

@@ -75,7 +75,7 @@ std::string print(ModuleOp module) {
 }
 
 void writeFile(const std::string &directory, Stage stage, std::string_view contents) {
-  const char *extension = isMLIR(stage)           ? ".mlir"
+  const char *extension = isMLIR(stage)            ? ".mlir"
                           : stage == Stage::LLVMIR ? ".ll"
                           : stage == Stage::Asm    ? ".s"
                                                    : ".o";
@@ -187,8 +187,7 @@ std::string compileText(std::string_view text, std::string_view name, Stage from
         (*module)->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName).getName() != resolved)
       fail(name, ": expected no other target from stage ", nameOf(from), " on, got ", resolved,
            "; the module was lowered for its own");
-    (*module)->setAttr(flash::kTargetAttrName,
-                       flash::TargetAttr::get(&session.get(), resolved));
+    (*module)->setAttr(flash::kTargetAttrName, flash::TargetAttr::get(&session.get(), resolved));
   }
   return lower(session, *module, from, options);
 }

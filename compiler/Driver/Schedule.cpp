@@ -118,8 +118,8 @@ ScheduleProblem scheduleProblem(const AttentionDesc &desc) {
 void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetInfo &target) {
   ScheduleProblem problem = scheduleProblem(desc);
   ScheduleSizes sizes = chooseSchedule(target, problem);
-  auto strategy = desc.strategy == Strategy::Standard ? flash::Strategy::Standard
-                                                      : flash::Strategy::Online;
+  auto strategy =
+      desc.strategy == Strategy::Standard ? flash::Strategy::Standard : flash::Strategy::Online;
   if (desc.schedule == "paper")
     sizes = paperSchedule(target, problem);
   else

@@ -90,9 +90,9 @@ void flashc::buildStage(OpPassManager &manager, Stage stage) {
 
 void flashc::registerDialects(DialectRegistry &registry) {
   registry.insert<flash::FlashDialect, tile::TileDialect, affine::AffineDialect,
-                  arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
-                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-                  tensor::TensorDialect, vector::VectorDialect>();
+                  arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+                  math::MathDialect, memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
+                  vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
 }
@@ -108,8 +108,8 @@ void flashc::registerPasses() {
     // PassPipelineRegistration keeps references, so the strings live as long as the program.
     static std::string names[kNumStages], descriptions[kNumStages];
     names[i] = "to-" + std::string(nameOf(stage));
-    descriptions[i] = "from stage " + std::string(kStageNames[i - 1]) + " to stage " +
-                      std::string(nameOf(stage));
+    descriptions[i] =
+        "from stage " + std::string(kStageNames[i - 1]) + " to stage " + std::string(nameOf(stage));
     PassPipelineRegistration<>(names[i], descriptions[i],
                                [stage](OpPassManager &pm) { buildStage(pm, stage); });
   }

@@ -19,8 +19,8 @@ namespace flashc {
 /// In the order of compilation. The last three are text or bytes, not MLIR.
 enum class Stage { Flash, Online, Tiled, Tile, Vector, LLVM, LLVMIR, Asm, Obj };
 
-constexpr std::string_view kStageNames[] = {"flash",  "online", "tiled",   "tile", "vector",
-                                            "llvm",   "llvm-ir", "asm", "obj"};
+constexpr std::string_view kStageNames[] = {"flash", "online",  "tiled", "tile", "vector",
+                                            "llvm",  "llvm-ir", "asm",   "obj"};
 constexpr int kNumStages = 9;
 
 inline std::string_view nameOf(Stage stage) { return kStageNames[static_cast<int>(stage)]; }

@@ -93,8 +93,8 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
                            const ScheduleProblem &problem) {
   int64_t lanes = target.vectorLanesF32();
   if (sizes.micro[1] % lanes != 0)
-    return "expected micro columns that are a multiple of the " + number(lanes) +
-           " f32 lanes of " + std::string(target.name) + ", got " + number(sizes.micro[1]);
+    return "expected micro columns that are a multiple of the " + number(lanes) + " f32 lanes of " +
+           std::string(target.name) + ", got " + number(sizes.micro[1]);
   if (sizes.tile[0] % sizes.micro[0] != 0)
     return "expected tile rows that are a multiple of the " + number(sizes.micro[0]) +
            " micro rows, got " + number(sizes.tile[0]);

@@ -15,17 +15,17 @@ using namespace flashc;
 
 namespace {
 
-constexpr std::string_view featuresV3[] = {"sse4.2", "popcnt", "avx",   "avx2", "bmi",
-                                           "bmi2",   "f16c",   "fma",   "lzcnt", "movbe"};
+constexpr std::string_view featuresV3[] = {"sse4.2", "popcnt", "avx", "avx2",  "bmi",
+                                           "bmi2",   "f16c",   "fma", "lzcnt", "movbe"};
 constexpr std::string_view featuresV4[] = {
-    "sse4.2", "popcnt", "avx",   "avx2",    "bmi",      "bmi2",     "f16c",    "fma",
+    "sse4.2", "popcnt", "avx",     "avx2",     "bmi",      "bmi2",     "f16c",    "fma",
     "lzcnt",  "movbe",  "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 constexpr std::string_view featuresV4BF16[] = {
     "sse4.2", "popcnt", "avx",     "avx2",     "bmi",      "bmi2",     "f16c",     "fma",
     "lzcnt",  "movbe",  "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512bf16"};
 constexpr std::string_view featuresAMX[] = {
-    "sse4.2",   "popcnt",   "avx",      "avx2",     "bmi",      "bmi2",
-    "f16c",     "fma",      "lzcnt",    "movbe",    "avx512f",  "avx512bw",
+    "sse4.2",   "popcnt",   "avx",      "avx2",       "bmi",      "bmi2",
+    "f16c",     "fma",      "lzcnt",    "movbe",      "avx512f",  "avx512bw",
     "avx512cd", "avx512dq", "avx512vl", "avx512bf16", "amx-tile", "amx-bf16"};
 
 constexpr std::string_view noGPUYet =
@@ -50,8 +50,7 @@ constexpr TargetInfo cpu(std::string_view name, std::string_view llvmCPU,
   return info;
 }
 
-constexpr TargetInfo gpu(std::string_view name, int64_t sharedKiBPerBlock,
-                         int64_t sharedKiBPerSM) {
+constexpr TargetInfo gpu(std::string_view name, int64_t sharedKiBPerBlock, int64_t sharedKiBPerSM) {
   TargetInfo info;
   info.name = name;
   info.kind = TargetKind::GPU;
@@ -68,8 +67,8 @@ constexpr auto makeTable() {
       cpu("x86-64-v3", "x86-64-v3", "", featuresV3, 256),
       cpu("x86-64-v4", "x86-64-v4", "-prefer-256-bit", featuresV4, 512),
       cpu("x86-64-v4-bf16", "x86-64-v4", "-prefer-256-bit,+avx512bf16", featuresV4BF16, 512),
-      cpu("x86-64-amx", "x86-64-v4", "-prefer-256-bit,+avx512bf16,+amx-tile,+amx-bf16",
-          featuresAMX, 512),
+      cpu("x86-64-amx", "x86-64-v4", "-prefer-256-bit,+avx512bf16,+amx-tile,+amx-bf16", featuresAMX,
+          512),
       gpu("sm_75", 64, 64),
       gpu("sm_80", 163, 164),
       gpu("sm_86", 99, 100),

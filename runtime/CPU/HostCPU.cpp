@@ -42,28 +42,17 @@ struct Feature {
 };
 
 constexpr Feature knownFeatures[] = {
-    {"sse4.2", 1, 0, ecx, 20, noState},
-    {"movbe", 1, 0, ecx, 22, noState},
-    {"popcnt", 1, 0, ecx, 23, noState},
-    {"lzcnt", 0x80000001, 0, ecx, 5, noState},
-    {"bmi", 7, 0, ebx, 3, noState},
-    {"bmi2", 7, 0, ebx, 8, noState},
-    {"avx", 1, 0, ecx, 28, ymmState},
-    {"f16c", 1, 0, ecx, 29, ymmState},
-    {"fma", 1, 0, ecx, 12, ymmState},
-    {"avx2", 7, 0, ebx, 5, ymmState},
-    {"avxvnni", 7, 1, eax, 4, ymmState},
-    {"avx512f", 7, 0, ebx, 16, zmmState},
-    {"avx512dq", 7, 0, ebx, 17, zmmState},
-    {"avx512cd", 7, 0, ebx, 28, zmmState},
-    {"avx512bw", 7, 0, ebx, 30, zmmState},
-    {"avx512vl", 7, 0, ebx, 31, zmmState},
-    {"avx512vnni", 7, 0, ecx, 11, zmmState},
-    {"avx512bf16", 7, 1, eax, 5, zmmState},
-    {"avx512fp16", 7, 0, edx, 23, zmmState},
-    {"amx-bf16", 7, 0, edx, 22, tileState},
-    {"amx-tile", 7, 0, edx, 24, tileState},
-    {"amx-int8", 7, 0, edx, 25, tileState},
+    {"sse4.2", 1, 0, ecx, 20, noState},      {"movbe", 1, 0, ecx, 22, noState},
+    {"popcnt", 1, 0, ecx, 23, noState},      {"lzcnt", 0x80000001, 0, ecx, 5, noState},
+    {"bmi", 7, 0, ebx, 3, noState},          {"bmi2", 7, 0, ebx, 8, noState},
+    {"avx", 1, 0, ecx, 28, ymmState},        {"f16c", 1, 0, ecx, 29, ymmState},
+    {"fma", 1, 0, ecx, 12, ymmState},        {"avx2", 7, 0, ebx, 5, ymmState},
+    {"avxvnni", 7, 1, eax, 4, ymmState},     {"avx512f", 7, 0, ebx, 16, zmmState},
+    {"avx512dq", 7, 0, ebx, 17, zmmState},   {"avx512cd", 7, 0, ebx, 28, zmmState},
+    {"avx512bw", 7, 0, ebx, 30, zmmState},   {"avx512vl", 7, 0, ebx, 31, zmmState},
+    {"avx512vnni", 7, 0, ecx, 11, zmmState}, {"avx512bf16", 7, 1, eax, 5, zmmState},
+    {"avx512fp16", 7, 0, edx, 23, zmmState}, {"amx-bf16", 7, 0, edx, 22, tileState},
+    {"amx-tile", 7, 0, edx, 24, tileState},  {"amx-int8", 7, 0, edx, 25, tileState},
     {"amx-fp16", 7, 1, eax, 21, tileState},
 };
 
@@ -103,8 +92,7 @@ bool kernelKnowsTiles() {
 
 /// Permission lasts for the process, so the kernel is asked once.
 bool requestTilePermission() {
-  static const bool granted =
-      syscall(SYS_arch_prctl, archReqXcompPerm, xfeatureTileData) == 0;
+  static const bool granted = syscall(SYS_arch_prctl, archReqXcompPerm, xfeatureTileData) == 0;
   return granted;
 }
 

@@ -78,8 +78,7 @@ private:
 
   /// The NUL-terminated string at `offset` of the string table section `index`.
   std::string_view stringAt(uint64_t index, uint64_t offset) const {
-    if (index == 0 || index >= sections.size() ||
-        sections[index].header.sh_type != SHT_STRTAB)
+    if (index == 0 || index >= sections.size() || sections[index].header.sh_type != SHT_STRTAB)
       fail("expected a string table, got section ", index, "; the object is corrupt");
     const Elf64_Shdr &header = sections[index].header;
     auto table = slice(header.sh_offset, header.sh_size, "a string table");
@@ -128,8 +127,8 @@ void ObjectReader::readSections() {
          "; pass what 'flashc compile --emit obj' wrote, not a linked file");
   if (header.e_ehsize != sizeof(Elf64_Ehdr) || header.e_shentsize != sizeof(Elf64_Shdr) ||
       header.e_phnum != 0 || header.e_shnum == 0 || header.e_shnum >= SHN_LORESERVE)
-    fail("expected an object header with ordinary sections and no segments, got ",
-         header.e_shnum, " sections and ", header.e_phnum, " segments; the object is corrupt");
+    fail("expected an object header with ordinary sections and no segments, got ", header.e_shnum,
+         " sections and ", header.e_phnum, " segments; the object is corrupt");
 
   sections.resize(header.e_shnum);
   for (uint64_t index = 0; index < sections.size(); ++index) {
@@ -158,13 +157,13 @@ void ObjectReader::readSections() {
 /// Refuses what a kernel has no use for, so that the rest of the loader need not know it.
 void ObjectReader::checkLoadedSection(const Section &section) const {
   const Elf64_Shdr &header = section.header;
-  constexpr uint64_t knownFlags = SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR | SHF_MERGE |
-                                  SHF_STRINGS | SHF_GROUP | SHF_INFO_LINK | SHF_LINK_ORDER;
+  constexpr uint64_t knownFlags = SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR | SHF_MERGE | SHF_STRINGS |
+                                  SHF_GROUP | SHF_INFO_LINK | SHF_LINK_ORDER;
   constexpr uint32_t unwindType = 0x70000001; // SHT_X86_64_UNWIND
   if (header.sh_type != SHT_PROGBITS && header.sh_type != SHT_NOBITS &&
       header.sh_type != SHT_NOTE && header.sh_type != unwindType)
-    fail("expected only code and constant data to load, got section '", section.name,
-         "' of type ", header.sh_type, "; constructors and the like do not belong in a kernel");
+    fail("expected only code and constant data to load, got section '", section.name, "' of type ",
+         header.sh_type, "; constructors and the like do not belong in a kernel");
   if (header.sh_flags & ~knownFlags)
     fail("expected plain code and data, got section '", section.name, "' with flags ",
          header.sh_flags, "; thread-local and compressed sections do not belong in a kernel");
@@ -216,8 +215,8 @@ void ObjectReader::readSymbols() {
     fail("expected a symbol table, got none; do not strip kernel objects");
   const Elf64_Shdr &header = sections[symbolTable].header;
   if (header.sh_entsize != sizeof(Elf64_Sym) || header.sh_size % sizeof(Elf64_Sym))
-    fail("expected symbols of ", sizeof(Elf64_Sym), " bytes, got entries of ",
-         header.sh_entsize, "; the object is corrupt");
+    fail("expected symbols of ", sizeof(Elf64_Sym), " bytes, got entries of ", header.sh_entsize,
+         "; the object is corrupt");
   uint64_t count = header.sh_size / sizeof(Elf64_Sym);
   symbols.reserve(count);
   for (uint64_t index = 0; index < count; ++index) {
@@ -249,8 +248,7 @@ void ObjectReader::readSymbol(uint64_t index, const Elf64_Sym &symbol, std::stri
   uint64_t size = section.header.sh_size;
   if (symbol.st_value > size || symbol.st_size > size - symbol.st_value)
     fail("expected symbol '", name, "' inside section '", section.name, "' of ", size,
-         " bytes, got ", symbol.st_size, " bytes at ", symbol.st_value,
-         "; the object is corrupt");
+         " bytes, got ", symbol.st_size, " bytes at ", symbol.st_value, "; the object is corrupt");
   entry.section = &section;
   entry.offset = section.offset + symbol.st_value;
   if (binding == STB_LOCAL || type == STT_SECTION)
@@ -258,14 +256,16 @@ void ObjectReader::readSymbol(uint64_t index, const Elf64_Sym &symbol, std::stri
   bool isFunction = type == STT_FUNC && (section.header.sh_flags & SHF_EXECINSTR);
   // The address is filled in once the mapping exists; until then it is the offset.
   auto *address = reinterpret_cast<const std::byte *>(entry.offset);
-  if (!object->symbols.try_emplace(std::string(name), LoadedObject::Symbol{
-                                       address, symbol.st_size, isFunction}).second)
+  if (!object->symbols
+           .try_emplace(std::string(name),
+                        LoadedObject::Symbol{address, symbol.st_size, isFunction})
+           .second)
     fail("expected distinct global symbols, got '", name, "' twice; the object is corrupt");
 }
 
 void ObjectReader::mapAndCopy() {
-  void *memory = mmap(nullptr, totalBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                      -1, 0);
+  void *memory =
+      mmap(nullptr, totalBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     fail("expected ", totalBytes, " bytes of memory for a kernel, got: ", std::strerror(errno),
          "; free some memory");
@@ -308,8 +308,8 @@ void ObjectReader::relocate(const Section &target, const Elf64_Rela &rela) {
   if (type == R_X86_64_NONE)
     return;
   if (index == 0 || index >= symbols.size() || !symbols[index].section)
-    fail("expected a relocation against code or data, got symbol ", index, " of ",
-         symbols.size(), "; the object is corrupt");
+    fail("expected a relocation against code or data, got symbol ", index, " of ", symbols.size(),
+         "; the object is corrupt");
   bool wide = type == R_X86_64_64 || type == R_X86_64_PC64;
   if (!wide && type != R_X86_64_PC32 && type != R_X86_64_PLT32)
     fail("expected direct and pc-relative relocations, got type ", type, " against '",
@@ -322,8 +322,8 @@ void ObjectReader::relocate(const Section &target, const Elf64_Rela &rela) {
 
   std::byte *place = object->base + target.offset + rela.r_offset;
   // Unsigned, so that a hostile addend wraps instead of being undefined.
-  uint64_t value = reinterpret_cast<uint64_t>(object->base) + symbols[index].offset +
-                   uint64_t(rela.r_addend);
+  uint64_t value =
+      reinterpret_cast<uint64_t>(object->base) + symbols[index].offset + uint64_t(rela.r_addend);
   if (type != R_X86_64_64)
     value -= reinterpret_cast<uint64_t>(place);
   if (wide) {

@@ -114,8 +114,7 @@ int flashc::effectiveThreads(int threads) {
   return threads <= 0 ? maxThreads() : std::min(threads, maxThreads());
 }
 
-void flashc::parallelFor(int64_t n, int threads,
-                         const std::function<void(int64_t, int)> &body) {
+void flashc::parallelFor(int64_t n, int threads, const std::function<void(int64_t, int)> &body) {
   if (n <= 0)
     return;
   int64_t helpers = std::min<int64_t>(effectiveThreads(threads), n) - 1;

@@ -83,8 +83,7 @@ ArrayFile ArrayFile::parse(std::span<const std::byte> bytes, ArrayFormat format,
 }
 
 const std::vector<std::string> &ArrayFile::names() const {
-  return std::visit(
-      [](const auto &file) -> const auto & { return file.names(); }, container);
+  return std::visit([](const auto &file) -> const auto & { return file.names(); }, container);
 }
 
 bool ArrayFile::contains(const std::string &name) const {

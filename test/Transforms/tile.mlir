@@ -6,17 +6,15 @@
 // CHECK-SAME:    (%[[Q:.*]]: memref<?x?x4x32xbf16, strided<[?, ?, ?, ?], offset: ?>>, %[[K:.*]]: memref<?x?x2x32xbf16, {{[^%]*}}, %[[V:.*]]: memref<?x?x2x16xbf16, {{[^%]*}}, %[[SLOPES:.*]]: memref<?xf32, {{[^%]*}},
 // CHECK-SAME:    %[[O:.*]]: memref<?x?x4x16xbf16, {{[^%]*}} {flash.output}, %[[LSE:.*]]: memref<?x4x?xf32, {{[^%]*}} {flash.output}, %{{.*}}: memref<?xi8> {flash.name = "workspace"})
 // CHECK-SAME:    attributes {flash.kernel = 0 : i64, flash.schedule = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = online>}
-// CHECK:         %[[BATCH:.*]] = memref.dim %[[Q]], %c0
+// CHECK-DAG:     %[[BATCH:.*]] = memref.dim %[[Q]], %c0{{[_0-9]*}} :
+// CHECK-DAG:     %[[SQ:.*]] = memref.dim %[[Q]], %c1{{[_0-9]*}} :
+// CHECK-DAG:     %[[SK:.*]] = memref.dim %[[K]], %c1{{[_0-9]*}} :
 // CHECK:         %[[TILES:.*]] = arith.divui %{{.*}}, %c4
-// CHECK:         %[[PROBLEMS:.*]] = arith.muli %[[BATCH]], %c4
-// CHECK:         %[[POINTS:.*]] = arith.muli %[[PROBLEMS]], %[[TILES]]
+// CHECK:         %[[POINTS:.*]] = arith.muli %[[BATCH]],
 // CHECK:         scf.forall (%[[POINT:.*]]) in (%[[POINTS]])
 // CHECK:           %[[B:.*]] = arith.divui %[[POINT]],
-// CHECK:           %[[SQ:.*]] = memref.dim %[[Q]], %c1
-// CHECK:           %[[SK:.*]] = memref.dim %[[K]], %c1
-// CHECK:           %[[H:.*]] = arith.divui
 // Two query heads share a kv head.
-// CHECK:           %[[G:.*]] = arith.divui %[[H]], %c2
+// CHECK:           %[[G:.*]] = arith.divui %[[H:.*]], %c2
 // CHECK:           %[[I0:.*]] = arith.muli %{{.*}}, %c4
 // CHECK:           %[[LEFT:.*]] = arith.subi %[[SQ]], %[[I0]]
 // CHECK:           %[[ROWS:.*]] = arith.minsi %[[LEFT]], %c4
@@ -59,7 +57,7 @@ func.func @dense(%q: tensor<?x?x4x32xbf16>, %k: tensor<?x?x2x32xbf16>, %v: tenso
 // CHECK-SAME:    (%[[Q:.*]]: memref<1x?x2x32xf32, {{[^%]*}}, %[[K:.*]]: memref<1x?x2x32xf32, {{[^%]*}}, %[[SINKS:.*]]: memref<2xf32, {{[^%]*}}, %[[CUQ:.*]]: memref<?xi32, {{[^%]*}}, %[[CUK:.*]]: memref<?xi32, {{[^%]*}}, %[[USED:.*]]: memref<?xi64, {{[^%]*}}, %[[O:.*]]: memref<1x?x2x32xf32, {{[^%]*}} {flash.output}, %[[MAX:.*]]: memref<1x2x?xf32, {{[^%]*}} {flash.output}
 // CHECK:         scf.for
 // CHECK:         scf.forall (%[[POINT:.*]]) in
-// CHECK:           %[[FOUND:.*]]:3 = scf.for
+// CHECK:           %[[FOUND:.*]]:5 = scf.for
 // CHECK:           %[[BEGIN:.*]] = memref.load %[[CUQ]][%[[FOUND]]#0]
 // CHECK:           %[[QOFFSET:.*]] = arith.index_cast %[[BEGIN]] : i32 to index
 // CHECK:           %[[SQ:.*]] = arith.subi %{{.*}}, %[[QOFFSET]]
@@ -67,10 +65,8 @@ func.func @dense(%q: tensor<?x?x4x32xbf16>, %k: tensor<?x?x2x32xbf16>, %v: tenso
 // CHECK:           %[[KOFFSET:.*]] = arith.index_cast %[[KBEGIN]] : i32 to index
 // CHECK:           %[[LENGTH:.*]] = memref.load %[[USED]][%[[FOUND]]#0]
 // CHECK:           %[[SK:.*]] = arith.index_cast %[[LENGTH]] : i64 to index
-// CHECK:           %[[H:.*]] = arith.divui
-// CHECK:           %[[I0:.*]] = arith.muli
-// CHECK:           %[[ROW:.*]] = arith.addi %[[QOFFSET]], %[[I0]]
-// CHECK:           tile.load %[[Q]][%c0{{.*}}, %[[ROW]], %[[H]],
+// CHECK:           %[[ROW:.*]] = arith.addi %[[QOFFSET]], %[[I0:.*]] : index
+// CHECK:           tile.load %[[Q]][%c0{{.*}}, %[[ROW]], %[[H:.*]], %{{.*}}] dims
 // CHECK:           %[[STATE:.*]]:3 = scf.for %[[J0:.*]] = %{{.*}} to %[[SK]] step
 // CHECK:             %[[KEY:.*]] = arith.addi %[[KOFFSET]], %[[J0]]
 // CHECK:             tile.load %[[K]][%c0{{.*}}, %[[KEY]], %[[H]],

@@ -13,6 +13,5 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   flashc::registerDialects(registry);
   flashc::registerPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "flashc's pass driver\n", registry));
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "flashc's pass driver\n", registry));
 }

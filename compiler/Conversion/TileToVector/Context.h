@@ -36,8 +36,8 @@ struct Buffer {
   mlir::Value memory; // memref<rows x columns x f32>, or memref<rows x f32> for a tile of rank 1
   mlir::Value halves; // of pairs: the same memory, twice as wide, as i16
   Format format = Format::F32;
-  int64_t rows = 0;    // of the tile
-  int64_t columns = 0; // padded; of the tile where transposed
+  int64_t rows = 0;          // of the tile
+  int64_t columns = 0;       // padded; of the tile where transposed
   bool isTransposed = false; // memory is [columns][rows]
   bool isBlock = false;      // memory is one block of rows (as many as lanes) that all blocks reuse
 
@@ -59,7 +59,7 @@ struct Context {
   int64_t lanes, vectorRegisters;
   BF16Dots bf16Dots;
   int64_t microRows, microColumns;
-  mlir::Value scratch;                  // memref<?xi8>
+  mlir::Value scratch;                    // memref<?xi8>
   mlir::Operation *scratchUser = nullptr; // buffers are declared before it
   int64_t scratchBytes = 0;
   mlir::IRMapping scalars; // values that are no tiles

@@ -12,7 +12,8 @@ using namespace flashc;
 RowDemand::RowDemand(Operation *root) : body(&root->getRegion(0).front()) {
   root->walk([&](tile::StoreOp store) {
     Value rows = store.getValid()[0];
-    bool known = rows.getParentBlock() == body || !root->isAncestor(rows.getParentRegion()->getParentOp());
+    bool known =
+        rows.getParentBlock() == body || !root->isAncestor(rows.getParentRegion()->getParentOp());
     require(store.getTile(), known ? Rows{rows, false} : Rows{Value(), true});
   });
 }

@@ -56,12 +56,10 @@ private:
     if (!isPairs)
       return math::FmaOp::create(c.b, c.loc, left, right, sum);
     auto type = VectorType::get({2 * c.lanes}, c.b.getBF16Type());
-    auto asHalves = [&](Value pairs) {
-      return vector::BitCastOp::create(c.b, c.loc, type, pairs);
-    };
-    return LLVM::CallIntrinsicOp::create(
-               c.b, c.loc, f32Vector(), c.b.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
-               ValueRange{sum, asHalves(left), asHalves(right)})
+    auto asHalves = [&](Value pairs) { return vector::BitCastOp::create(c.b, c.loc, type, pairs); };
+    return LLVM::CallIntrinsicOp::create(c.b, c.loc, f32Vector(),
+                                         c.b.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
+                                         ValueRange{sum, asHalves(left), asHalves(right)})
         .getResult(0);
   }
 
@@ -90,8 +88,8 @@ private:
     Type unit = isPairs ? Type(c.b.getI32Type()) : Type(c.b.getF32Type());
     int64_t steps = isPairs ? llvm::divideCeil(depth, 2) : depth;
     SmallVector<Value> sums(c.microRows * vectors, c.zeroVector());
-    auto sum = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(steps), x.constant(1),
-                                  sums);
+    auto sum =
+        scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(steps), x.constant(1), sums);
     {
       OpBuilder::InsertionGuard inner(c.b);
       c.b.setInsertionPointToStart(sum.getBody());
@@ -102,11 +100,10 @@ private:
         right.push_back(vector::LoadOp::create(c.b, c.loc, c.vectorOf(unit), b.memory,
                                                ValueRange{k, y.add(column, v * c.lanes)}));
       for (int64_t r = 0; r < c.microRows; ++r) {
-        Value left = broadcast(
-            memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{y.add(row, r), k}));
+        Value left =
+            broadcast(memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{y.add(row, r), k}));
         for (int64_t v = 0; v < vectors; ++v)
-          next.push_back(
-              multiplyAdd(left, right[v], sum.getRegionIterArgs()[r * vectors + v]));
+          next.push_back(multiplyAdd(left, right[v], sum.getRegionIterArgs()[r * vectors + v]));
       }
       scf::YieldOp::create(c.b, c.loc, next);
     }
@@ -132,9 +129,8 @@ private:
       return emitAMXBlock(c, a, b, row, column, rowTiles, columnTiles, pairs, result.memory, row,
                           column);
     if (!product)
-      product = c.allocate(RankedTensorType::get({c.microRows, c.microColumns},
-                                                 c.b.getF32Type()))
-                    .memory;
+      product =
+          c.allocate(RankedTensorType::get({c.microRows, c.microColumns}, c.b.getF32Type())).memory;
     Value zero = Index(c.b, c.loc).constant(0);
     emitAMXBlock(c, a, b, row, column, rowTiles, columnTiles, pairs, product, zero, zero);
     emitLoop(c, zero, Index(c.b, c.loc).constant(c.microRows), 1, [&](Value r) {

@@ -17,8 +17,8 @@ Type Evaluator::typeOf(Type element, bool isRow) {
 Value Evaluator::splat(Value scalar, bool isRow) {
   if (widthOf(isRow) == 1)
     return scalar;
-  return vector::BroadcastOp::create(
-      c.b, c.loc, VectorType::get({widthOf(isRow)}, scalar.getType()), scalar);
+  return vector::BroadcastOp::create(c.b, c.loc,
+                                     VectorType::get({widthOf(isRow)}, scalar.getType()), scalar);
 }
 
 Value Evaluator::load(const Buffer &buffer) {
@@ -85,8 +85,8 @@ Value Evaluator::compute(Operation *op, bool isRow) {
     bool isUniform = coords.getDim() == 0 ? !isRow : false;
     if (isUniform || widthOf(isRow) == 1)
       return splat(first, isRow);
-    Value step = vector::StepOp::create(c.b, c.loc,
-                                        VectorType::get({widthOf(isRow)}, c.b.getIndexType()));
+    Value step =
+        vector::StepOp::create(c.b, c.loc, VectorType::get({widthOf(isRow)}, c.b.getIndexType()));
     return arith::AddIOp::create(c.b, c.loc, splat(first, isRow), step);
   }
   if (auto gatherOp = dyn_cast<tile::GatherOp>(op))
@@ -161,10 +161,9 @@ Value Evaluator::gather(tile::GatherOp op, bool isRow) {
   Value source = c.scalars.lookup(op.getSource());
   auto metadata = memref::ExtractStridedMetadataOp::create(c.b, c.loc, source);
   Index x(c.b, c.loc);
-  auto flatType = MemRefType::get({ShapedType::kDynamic},
-                                  cast<MemRefType>(source.getType()).getElementType(),
-                                  StridedLayoutAttr::get(c.b.getContext(), ShapedType::kDynamic,
-                                                         {1}));
+  auto flatType =
+      MemRefType::get({ShapedType::kDynamic}, cast<MemRefType>(source.getType()).getElementType(),
+                      StridedLayoutAttr::get(c.b.getContext(), ShapedType::kDynamic, {1}));
   Value flat = memref::ReinterpretCastOp::create(
       c.b, c.loc, flatType, metadata.getBaseBuffer(), OpFoldResult(metadata.getOffset()),
       ArrayRef<OpFoldResult>{OpFoldResult(x.constant(INT64_MAX))},
@@ -246,8 +245,8 @@ Value Evaluator::gatherVector(const Gather &g, bool isRow) {
   Value none = arith::ConstantOp::create(
       c.b, c.loc,
       DenseElementsAttr::get(type, cast<Attribute>(c.b.getZeroAttr(type.getElementType()))));
-  auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(widthOf(isRow)), x.constant(1),
-                                 ValueRange{none});
+  auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(widthOf(isRow)),
+                                 x.constant(1), ValueRange{none});
   OpBuilder::InsertionGuard guard(c.b);
   c.b.setInsertionPointToStart(loop.getBody());
   OpFoldResult lane = loop.getInductionVar();

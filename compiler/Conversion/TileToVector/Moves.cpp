@@ -22,9 +22,9 @@ Place flashc::emitPlace(Context &c, Value memory, ValueRange offsets, ArrayRef<i
   Index x(c.b, c.loc);
   Type element = cast<MemRefType>(memory.getType()).getElementType();
   auto metadata = memref::ExtractStridedMetadataOp::create(c.b, c.loc, memory);
-  auto flatType = MemRefType::get(
-      {ShapedType::kDynamic}, element,
-      StridedLayoutAttr::get(c.b.getContext(), ShapedType::kDynamic, {1}));
+  auto flatType =
+      MemRefType::get({ShapedType::kDynamic}, element,
+                      StridedLayoutAttr::get(c.b.getContext(), ShapedType::kDynamic, {1}));
   Place place;
   place.flat = memref::ReinterpretCastOp::create(
       c.b, c.loc, flatType, metadata.getBaseBuffer(), OpFoldResult(metadata.getOffset()),
@@ -122,20 +122,19 @@ public:
     Value allRows = x.constant(buffer.isTransposed ? c.padded(rows) : rows);
     emitLoop(c, source.valid[0], allRows, 1, [&](Value r) {
       emitLoop(c, zero, Index(c.b, c.loc).constant(buffer.columns), 1,
-              [&](Value column) { put(c.f32(0.0), r, column); });
+               [&](Value column) { put(c.f32(0.0), r, column); });
     });
   }
 
 private:
-  Value loadVector(Value r, Value column) {
-    return widen(c, source.vector(c, r, column, c.lanes));
-  }
+  Value loadVector(Value r, Value column) { return widen(c, source.vector(c, r, column, c.lanes)); }
 
   /// Square blocks go through registers; gives the number of rows done, a multiple of the lanes.
   Value loadTransposed() {
     Index x(c.b, c.loc);
     Value zero = x.constant(0);
-    Value wholeRows = x.select(source.place.columnsAreAdjacent, x.roundDown(source.valid[0], c.lanes), zero);
+    Value wholeRows =
+        x.select(source.place.columnsAreAdjacent, x.roundDown(source.valid[0], c.lanes), zero);
     int64_t wholeColumns = columns / c.lanes * c.lanes;
     emitLoop(c, zero, wholeRows, c.lanes, [&](Value r) {
       emitLoop(c, zero, Index(c.b, c.loc).constant(wholeColumns), c.lanes, [&](Value column) {
@@ -151,15 +150,14 @@ private:
         return;
       Index y(c.b, c.loc);
       emitLoop(c, r, y.add(r, c.lanes), 1,
-              [&](Value row) { loadScalars(row, Index(c.b, c.loc).constant(wholeColumns)); });
+               [&](Value row) { loadScalars(row, Index(c.b, c.loc).constant(wholeColumns)); });
     });
     return wholeRows;
   }
 
   void loadScalars(Value r, Value from) {
-    emitLoop(c, from, source.valid[1], 1, [&](Value column) {
-      put(widen(c, source.scalar(c, r, column)), r, column);
-    });
+    emitLoop(c, from, source.valid[1], 1,
+             [&](Value column) { put(widen(c, source.scalar(c, r, column)), r, column); });
   }
 
   void loadRow(Value r) {
@@ -176,7 +174,7 @@ private:
     }
     loadScalars(r, vectorEnd);
     emitLoop(c, source.valid[1], x.constant(buffer.columns), 1,
-            [&](Value column) { put(c.f32(0.0), r, column); });
+             [&](Value column) { put(c.f32(0.0), r, column); });
   }
 
   void put(Value value, Value r, Value column) {
@@ -229,8 +227,8 @@ Value emitAllFinite(Context &c, const Buffer &buffer) {
   }
   scf::YieldOp::create(c.b, c.loc, sum);
   c.b.setInsertionPointAfter(rows);
-  Value total = vector::ReductionOp::create(c.b, c.loc, vector::CombiningKind::ADD,
-                                            rows.getResult(0));
+  Value total =
+      vector::ReductionOp::create(c.b, c.loc, vector::CombiningKind::ADD, rows.getResult(0));
   return arith::CmpFOp::create(c.b, c.loc, arith::CmpFPredicate::ORD, total, total);
 }
 

@@ -119,8 +119,8 @@ private:
         Value low = extend(source.vector(c, row, column, c.lanes));
         Value high = extend(source.vector(c, next, column, c.lanes));
         auto type = c.vectorOf(c.b.getI32Type());
-        Value sixteen = arith::ConstantOp::create(
-            c.b, c.loc, DenseElementsAttr::get(type, APInt(32, 16)));
+        Value sixteen =
+            arith::ConstantOp::create(c.b, c.loc, DenseElementsAttr::get(type, APInt(32, 16)));
         high = arith::ShLIOp::create(c.b, c.loc, high, sixteen);
         store(arith::OrIOp::create(c.b, c.loc, low, high), Index(c.b, c.loc).div(row, 2), column);
       });

@@ -139,7 +139,9 @@ void RowProgram::emit() {
     return;
   // The program computes as many rows as the neediest of its results.
   Value extent;
-  auto include = [&](Value rows) { extent = extent && extent != rows ? Index(c.b, c.loc).max(extent, rows) : rows; };
+  auto include = [&](Value rows) {
+    extent = extent && extent != rows ? Index(c.b, c.loc).max(extent, rows) : rows;
+  };
   for (auto &entry : kept)
     include(c.rowsOf(entry.first));
   for (Operation *op : ops)
@@ -300,8 +302,7 @@ void RowProgram::emitRow(ArrayRef<ColumnTask> tasks, int64_t columns, Value row,
       bool isSum = reduce.getKind() == tile::ReduceKind::Sum;
       float value = isSum ? 0.0f : -std::numeric_limits<float>::infinity();
       auto type = c.vectorOf(c.b.getF32Type());
-      neutral.push_back(
-          arith::ConstantOp::create(c.b, c.loc, DenseElementsAttr::get(type, value)));
+      neutral.push_back(arith::ConstantOp::create(c.b, c.loc, DenseElementsAttr::get(type, value)));
     }
 
   auto step = [&](Value column, SmallVector<Value> partial) {

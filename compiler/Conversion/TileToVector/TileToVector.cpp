@@ -36,17 +36,17 @@ public:
         continue;
       }
       flush();
-      LogicalResult done =
-          llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-              .Case([&](tile::LoadOp load) {
-                lowerLoad(c, load);
-                return success();
-              })
-              .Case([&](tile::DotOp dot) { return lowerDotOp(dot); })
-              .Case([&](scf::ForOp loop) { return lowerLoop(loop); })
-              .Default([](Operation *other) {
-                return other->emitOpError() << "expected an op on tiles that tile-to-vector knows";
-              });
+      LogicalResult done = llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+                               .Case([&](tile::LoadOp load) {
+                                 lowerLoad(c, load);
+                                 return success();
+                               })
+                               .Case([&](tile::DotOp dot) { return lowerDotOp(dot); })
+                               .Case([&](scf::ForOp loop) { return lowerLoop(loop); })
+                               .Default([](Operation *other) {
+                                 return other->emitOpError()
+                                        << "expected an op on tiles that tile-to-vector knows";
+                               });
       if (failed(done))
         return failure();
     }
@@ -210,8 +210,8 @@ LogicalResult lowerKernel(func::FuncOp kernel, const TargetInfo &target) {
   std::string name = kernel.getName().str();
 
   IRMapping gridMap;
-  func::FuncOp grid = createFromPrologue(b, kernel, forall, name + "_grid", {}, b.getIndexType(),
-                                         gridMap);
+  func::FuncOp grid =
+      createFromPrologue(b, kernel, forall, name + "_grid", {}, b.getIndexType(), gridMap);
   grid->setAttr(kGridAttrName, phase);
   OpBuilder gridBuilder = OpBuilder::atBlockEnd(&grid.getBody().front());
   OpFoldResult bound = forall.getMixedUpperBound()[0];
@@ -225,9 +225,8 @@ LogicalResult lowerKernel(func::FuncOp kernel, const TargetInfo &target) {
   BF16Dots dots = target.hasAMX       ? BF16Dots::AMX
                   : target.hasBF16Dot ? BF16Dots::Vector
                                       : BF16Dots::None;
-  Context c(OpBuilder(kernel.getContext()), loc, target.vectorLanesF32(), target.numVectorRegisters, dots,
-            schedule.getMicro()[0],
-            schedule.getMicro()[1]);
+  Context c(OpBuilder(kernel.getContext()), loc, target.vectorLanesF32(), target.numVectorRegisters,
+            dots, schedule.getMicro()[0], schedule.getMicro()[1]);
   Type scratchType = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
   func::FuncOp run = createFromPrologue(b, kernel, forall, name + "_point",
                                         {b.getIndexType(), scratchType}, {}, c.scalars);
@@ -262,8 +261,8 @@ struct TileToVector : PassWrapper<TileToVector, OperationPass<ModuleOp>> {
     return "Lowers kernels on tiles to loops over register micro-tiles";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect, memref::MemRefDialect,
-                    scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect>();
+    registry.insert<arith::ArithDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                    vector::VectorDialect, LLVM::LLVMDialect>();
   }
 
   void runOnOperation() override {

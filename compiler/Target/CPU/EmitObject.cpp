@@ -100,10 +100,9 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(const TargetInfo &targe
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   options.MCOptions.AsmVerbose = true;
   auto toRef = [](std::string_view text) { return llvm::StringRef(text.data(), text.size()); };
-  return std::unique_ptr<llvm::TargetMachine>(
-      x86->createTargetMachine(triple, toRef(target.llvmCPU), toRef(target.llvmFeatures), options,
-                               llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                               llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(x86->createTargetMachine(
+      triple, toRef(target.llvmCPU), toRef(target.llvmFeatures), options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
 /// Hides everything but the kernel's entry points, and makes every reference local to the object,

@@ -107,8 +107,8 @@ LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
     return emitError() << "(H2) expected tile rows that are a multiple of the " << micro[0]
                        << " micro rows, got " << tile[0];
   if (split < 0 || split % tile[1] != 0)
-    return emitError() << "(H3) expected a split that is 0 or a positive multiple of the " << tile[1]
-                       << " tile columns, got " << split;
+    return emitError() << "(H3) expected a split that is 0 or a positive multiple of the "
+                       << tile[1] << " tile columns, got " << split;
   if (strategy == Strategy::Standard && (rows != RowKind::Queries || split != 0))
     return emitError() << "(H4) expected rows of queries and no split with the standard strategy";
   return success();

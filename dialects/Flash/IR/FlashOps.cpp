@@ -25,8 +25,7 @@ bool compatible(int64_t a, int64_t b) {
 }
 
 bool compatible(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
-  return a.size() == b.size() &&
-         llvm::all_of(llvm::zip(a, b), [](auto pair) {
+  return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
            return compatible(std::get<0>(pair), std::get<1>(pair));
          });
 }
@@ -87,8 +86,9 @@ FailureOr<Shape> verifyInputs(Operation *op, Value q, Value k, Value v, bool pac
                              << text(vt.getShape());
   int64_t hq = qt.getDimSize(2), hkv = kt.getDimSize(2);
   if (!ShapedType::isDynamic(hq) && !ShapedType::isDynamic(hkv) && (hkv == 0 || hq % hkv != 0))
-    return op->emitOpError() << "(A4) expected query heads that are a multiple of the kv heads, got "
-                             << hq << " and " << hkv;
+    return op->emitOpError()
+           << "(A4) expected query heads that are a multiple of the kv heads, got " << hq << " and "
+           << hkv;
   if (packed && !compatible(qt.getDimSize(0), 1))
     return op->emitOpError() << "(A7) expected a batch size of 1 for packed sequences, got "
                              << qt.getDimSize(0);
@@ -135,8 +135,9 @@ LogicalResult verifyRegion(Operation *op, Region &region, StringRef name, bool i
     expected[0] = builder.getF32Type();
   llvm::append_range(expected, captures.getTypes());
   if (!region.hasOneBlock() || region.getArgumentTypes() != TypeRange(expected))
-    return op->emitOpError() << "(A9) expected a " << name << " region of one block with arguments ("
-                             << expected << "), got (" << region.getArgumentTypes() << ")";
+    return op->emitOpError() << "(A9) expected a " << name
+                             << " region of one block with arguments (" << expected << "), got ("
+                             << region.getArgumentTypes() << ")";
   if (int64_t count = region.front().getOperations().size(); count > kMaxRegionOps)
     return op->emitOpError() << "(A11) expected a " << name << " region of at most "
                              << kMaxRegionOps << " ops, got " << count;
@@ -149,8 +150,8 @@ LogicalResult verifyRegion(Operation *op, Region &region, StringRef name, bool i
   for (Operation &inner : region.front())
     for (Type type : llvm::concat<const Type>(inner.getOperandTypes(), inner.getResultTypes()))
       if (!isRegionType(type) && !isa<ReadOp>(inner))
-        return inner.emitOpError() << "(A10) expected values of index, i64, f32 and i1 in a " << name
-                                   << " region, got " << type;
+        return inner.emitOpError() << "(A10) expected values of index, i64, f32 and i1 in a "
+                                   << name << " region, got " << type;
   auto yield = dyn_cast<YieldOp>(region.front().getTerminator());
   Type want = isScore ? Type(builder.getF32Type()) : Type(builder.getI1Type());
   if (!yield || yield.getValue().getType() != want)
@@ -158,8 +159,7 @@ LogicalResult verifyRegion(Operation *op, Region &region, StringRef name, bool i
   return success();
 }
 
-template <typename Op>
-LogicalResult verifyRegions(Op op) {
+template <typename Op> LogicalResult verifyRegions(Op op) {
   return failure(failed(verifyRegion(op, op.getScore(), "score", true, op.getCaptures())) ||
                  failed(verifyRegion(op, op.getMask(), "mask", false, op.getCaptures())));
 }
@@ -267,9 +267,7 @@ LogicalResult ScoresOp::verify() {
 
 LogicalResult ScoresOp::verifyRegions() { return ::verifyRegions(*this); }
 
-LogicalResult MergeOp::verify() {
-  return verifyState(*this, "(M2)", getM(), getL(), getAcc());
-}
+LogicalResult MergeOp::verify() { return verifyState(*this, "(M2)", getM(), getL(), getAcc()); }
 
 LogicalResult SinkStateOp::verify() {
   bool scalar = getSinks().getType().isF32() || getSinks().getType() == getM().getType();

@@ -125,14 +125,13 @@ void nameArguments(Region &region, bool isScore, OpAsmSetValueNameFn setName) {
     names = names.drop_front();
   for (auto [argument, name] : llvm::zip(region.getArguments(), names))
     setName(argument, name);
-  for (BlockArgument argument : region.getArguments().drop_front(
-           std::min<size_t>(names.size(), region.getNumArguments())))
+  for (BlockArgument argument :
+       region.getArguments().drop_front(std::min<size_t>(names.size(), region.getNumArguments())))
     if (auto loc = dyn_cast<NameLoc>(argument.getLoc()))
       setName(argument, loc.getName());
 }
 
-template <typename Op>
-void nameArguments(Op op, Region &region, OpAsmSetValueNameFn setName) {
+template <typename Op> void nameArguments(Op op, Region &region, OpAsmSetValueNameFn setName) {
   nameArguments(region, &region == &op.getScore(), setName);
 }
 

@@ -44,8 +44,8 @@ Scores emitScores(OpBuilder &b, Op op, TileMath &math, bool isScaled, bool rowsA
   result.s = tile::DotOp::create(b, loc, scoreType, op.getQ(), op.getK(), Value(), Value(),
                                  /*transpose_b=*/true);
   if (isScaled && !op.getScale().isExactlyValue(1.0))
-    result.s = arith::MulFOp::create(
-        b, loc, result.s, math.constant(scoreType, op.getScale().convertToFloat()));
+    result.s = arith::MulFOp::create(b, loc, result.s,
+                                     math.constant(scoreType, op.getScale().convertToFloat()));
 
   auto at = op.getAt(); // b, h, i0, j0, sq, sk
   Value rowCoords = tile::CoordsOp::create(b, loc, indexType, rowsAreHeads ? at[1] : at[2], 0);
@@ -59,17 +59,16 @@ Scores emitScores(OpBuilder &b, Op op, TileMath &math, bool isScaled, bool rowsA
   if (!op.getScore().empty())
     result.s = asTile(inlineRegion(b, loc, op.getScore(), arguments, shape));
   if (!op.getMask().empty())
-    result.keep = asTile(
-        inlineRegion(b, loc, op.getMask(), ValueRange(arguments).drop_front(), shape));
-  if (op.getBoundary()) {
-    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, j,
-                                         math.splat(at[5], shape));
     result.keep =
-        result.keep ? Value(arith::AndIOp::create(b, loc, inside, result.keep)) : inside;
+        asTile(inlineRegion(b, loc, op.getMask(), ValueRange(arguments).drop_front(), shape));
+  if (op.getBoundary()) {
+    Value inside =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, j, math.splat(at[5], shape));
+    result.keep = result.keep ? Value(arith::AndIOp::create(b, loc, inside, result.keep)) : inside;
   }
   if (result.keep)
-    result.s = arith::SelectOp::create(b, loc, result.keep, result.s,
-                                       math.negativeInfinity(scoreType));
+    result.s =
+        arith::SelectOp::create(b, loc, result.keep, result.s, math.negativeInfinity(scoreType));
   return result;
 }
 
@@ -95,8 +94,8 @@ void lower(OpBuilder &b, OnlineAttentionOp op) {
   // Product and difference are rounded apart, so that the maximum itself gives exactly 0 however large it is.
   Value scaled = scores.s;
   if (isFolded && !op.getScale().isExactlyValue(1.0))
-    scaled = arith::MulFOp::create(
-        b, loc, scaled, math.constant(scaled.getType(), op.getScale().convertToFloat()));
+    scaled = arith::MulFOp::create(b, loc, scaled,
+                                   math.constant(scaled.getType(), op.getScale().convertToFloat()));
   Value shifted = arith::SubFOp::create(b, loc, scaled, math.broadcast(reference, scaled));
   Value p = math.exp(shifted);
   Value l = tile::ReduceOp::create(b, loc, rowType, tile::ReduceKind::Sum, p);
@@ -124,8 +123,7 @@ void lower(OpBuilder &b, ScoresOp op) {
   Scores scores = emitScores(b, op, math, /*isScaled=*/true, /*rowsAreHeads=*/false);
   if (!scores.keep)
     scores.keep = arith::ConstantOp::create(
-        b, op.getLoc(),
-        DenseElementsAttr::get(cast<ShapedType>(op.getKeep().getType()), true));
+        b, op.getLoc(), DenseElementsAttr::get(cast<ShapedType>(op.getKeep().getType()), true));
   op.replaceAllUsesWith(ValueRange{scores.s, scores.keep});
 }
 
@@ -140,12 +138,10 @@ void lower(OpBuilder &b, MergeOp op) {
   // An empty state adds nothing, even where a value without weight made its acc NaN.
   auto weighted = [&](Value m, Value l, Value acc, Value factor) -> Value {
     return arith::SelectOp::create(b, loc, math.broadcast(math.isEmpty(m, l), acc),
-                                   math.constant(acc.getType(), 0.0),
-                                   math.scaleRows(acc, factor));
+                                   math.constant(acc.getType(), 0.0), math.scaleRows(acc, factor));
   };
-  Value acc =
-      arith::AddFOp::create(b, loc, weighted(op.getM1(), op.getL1(), op.getAcc1(), f1),
-                            weighted(op.getM2(), op.getL2(), op.getAcc2(), f2));
+  Value acc = arith::AddFOp::create(b, loc, weighted(op.getM1(), op.getL1(), op.getAcc1(), f1),
+                                    weighted(op.getM2(), op.getL2(), op.getAcc2(), f2));
   op.replaceAllUsesWith(ValueRange{m, l, acc});
 }
 
@@ -156,8 +152,8 @@ void lower(OpBuilder &b, SinkStateOp op) {
   Value m = op.getSinks();
   if (m.getType() != rowType)
     m = math.splat(m, rowType.getShape());
-  op.replaceAllUsesWith(ValueRange{m, math.constant(rowType, 1.0),
-                                   math.constant(op.getAcc().getType(), 0.0)});
+  op.replaceAllUsesWith(
+      ValueRange{m, math.constant(rowType, 1.0), math.constant(op.getAcc().getType(), 0.0)});
 }
 
 void lower(OpBuilder &b, FinalizeOp op) {
@@ -187,42 +183,45 @@ LogicalResult expectMemory(Operation *op, ValueRange arrays) {
 
 struct Decompose : flash::impl::FlashDecomposeBase<Decompose> {
   void runOnOperation() override {
-    WalkResult result = getOperation().walk<WalkOrder::PreOrder>([](Operation *op) {
-      OpBuilder b(op);
-      return llvm::TypeSwitch<Operation *, WalkResult>(op)
-          .Case([&](OnlineAttentionOp online) {
-            if (!online.isTile()) {
-              online.emitOpError() << "expected the tile form, got whole tensors; run flash-tile "
-                                      "first";
-              return WalkResult::interrupt();
-            }
-            if (failed(expectMemory(op, online.getCaptures())))
-              return WalkResult::interrupt();
-            lower(b, online);
-            op->erase();
-            return WalkResult::skip();
-          })
-          .Case<ScoresOp, MergeOp, SinkStateOp, FinalizeOp>([&](auto typed) {
-            if (cast<ShapedType>(op->getResult(0).getType()).getRank() > 2) {
-              op->emitOpError() << "expected the tile form, got whole tensors; run flash-tile first";
-              return WalkResult::interrupt();
-            }
-            if (auto scores = dyn_cast<ScoresOp>(op))
-              if (failed(expectMemory(op, scores.getCaptures())))
-                return WalkResult::interrupt();
-            lower(b, typed);
-            op->erase();
-            return WalkResult::skip();
-          })
-          .Case([&](ReadOp read) {
-            if (failed(expectMemory(op, read.getArray())))
-              return WalkResult::interrupt();
-            read.replaceAllUsesWith(lowerScalarRead(b, read));
-            op->erase();
-            return WalkResult::skip();
-          })
-          .Default(WalkResult::advance());
-    });
+    WalkResult result =
+        getOperation().walk<WalkOrder::PreOrder>([](Operation *op) {
+          OpBuilder b(op);
+          return llvm::TypeSwitch<Operation *, WalkResult>(op)
+              .Case([&](OnlineAttentionOp online) {
+                if (!online.isTile()) {
+                  online.emitOpError()
+                      << "expected the tile form, got whole tensors; run flash-tile "
+                         "first";
+                  return WalkResult::interrupt();
+                }
+                if (failed(expectMemory(op, online.getCaptures())))
+                  return WalkResult::interrupt();
+                lower(b, online);
+                op->erase();
+                return WalkResult::skip();
+              })
+              .Case<ScoresOp, MergeOp, SinkStateOp, FinalizeOp>([&](auto typed) {
+                if (cast<ShapedType>(op->getResult(0).getType()).getRank() > 2) {
+                  op->emitOpError()
+                      << "expected the tile form, got whole tensors; run flash-tile first";
+                  return WalkResult::interrupt();
+                }
+                if (auto scores = dyn_cast<ScoresOp>(op))
+                  if (failed(expectMemory(op, scores.getCaptures())))
+                    return WalkResult::interrupt();
+                lower(b, typed);
+                op->erase();
+                return WalkResult::skip();
+              })
+              .Case([&](ReadOp read) {
+                if (failed(expectMemory(op, read.getArray())))
+                  return WalkResult::interrupt();
+                read.replaceAllUsesWith(lowerScalarRead(b, read));
+                op->erase();
+                return WalkResult::skip();
+              })
+              .Default(WalkResult::advance());
+        });
     if (result.wasInterrupted())
       signalPassFailure();
   }

@@ -37,8 +37,12 @@ public:
   mlir::Value min(mlir::Value a, mlir::Value b) { return fold<mlir::arith::MinSIOp>(a, b); }
   mlir::Value min(mlir::Value a, int64_t b) { return min(a, constant(b)); }
   mlir::Value max(mlir::Value a, mlir::Value b) { return fold<mlir::arith::MaxSIOp>(a, b); }
-  mlir::Value lt(mlir::Value a, mlir::Value b) { return cmp(mlir::arith::CmpIPredicate::slt, a, b); }
-  mlir::Value le(mlir::Value a, mlir::Value b) { return cmp(mlir::arith::CmpIPredicate::sle, a, b); }
+  mlir::Value lt(mlir::Value a, mlir::Value b) {
+    return cmp(mlir::arith::CmpIPredicate::slt, a, b);
+  }
+  mlir::Value le(mlir::Value a, mlir::Value b) {
+    return cmp(mlir::arith::CmpIPredicate::sle, a, b);
+  }
   mlir::Value equal(mlir::Value a, mlir::Value b) {
     return cmp(mlir::arith::CmpIPredicate::eq, a, b);
   }
@@ -49,8 +53,7 @@ public:
   }
 
 private:
-  template <typename Op>
-  mlir::Value fold(mlir::Value a, mlir::Value b) {
+  template <typename Op> mlir::Value fold(mlir::Value a, mlir::Value b) {
     return builder.createOrFold<Op>(loc, a, b);
   }
   mlir::Value cmp(mlir::arith::CmpIPredicate predicate, mlir::Value a, mlir::Value b) {

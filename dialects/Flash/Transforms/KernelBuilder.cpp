@@ -22,8 +22,7 @@ Value KernelBuilder::loadRows(OpBuilder &builder, Value source, Value row, Value
   int64_t dim = type.getDimSize(3);
   return tile::LoadOp::create(builder, loc, tileOf({tileRows, dim}, type.getElementType()), source,
                               ValueRange{point.memoryBatch, row, head, x.constant(0)},
-                              ValueRange{rows, x.constant(dim)},
-                              ArrayRef<int64_t>{rowDim, 3});
+                              ValueRange{rows, x.constant(dim)}, ArrayRef<int64_t>{rowDim, 3});
 }
 
 Value KernelBuilder::loadQueries() {
@@ -57,13 +56,12 @@ ValueRange KernelBuilder::forEachKeyTile(
     ValueRange init,
     llvm::function_ref<SmallVector<Value>(OpBuilder &, const KeyTile &, ValueRange)> body) {
   Index x(b, loc);
-  auto loop = scf::ForOp::create(
-      b, loc, point.keyBegin, point.keyEnd, x.constant(bc), init,
-      [&](OpBuilder &nested, Location, Value j0, ValueRange carried) {
-        Index y(nested, loc);
-        KeyTile keys = {j0, y.min(y.sub(point.sk, j0), bc)};
-        scf::YieldOp::create(nested, loc, body(nested, keys, carried));
-      });
+  auto loop = scf::ForOp::create(b, loc, point.keyBegin, point.keyEnd, x.constant(bc), init,
+                                 [&](OpBuilder &nested, Location, Value j0, ValueRange carried) {
+                                   Index y(nested, loc);
+                                   KeyTile keys = {j0, y.min(y.sub(point.sk, j0), bc)};
+                                   scf::YieldOp::create(nested, loc, body(nested, keys, carried));
+                                 });
   return loop.getResults();
 }
 
@@ -90,8 +88,7 @@ Value KernelBuilder::loadMatrix(OpBuilder &builder, Value matrix, const KeyTile 
                               ValueRange{point.rows, keys.columns}, ArrayRef<int64_t>{2, 3});
 }
 
-void KernelBuilder::storeMatrix(OpBuilder &builder, Value tile, Value matrix,
-                                const KeyTile &keys) {
+void KernelBuilder::storeMatrix(OpBuilder &builder, Value tile, Value matrix, const KeyTile &keys) {
   Index x(builder, loc);
   Value row = x.add(point.qOffset, point.i0), column = x.add(point.kOffset, keys.j0);
   tile::StoreOp::create(builder, loc, tile, matrix,

@@ -37,11 +37,10 @@ public:
   mlir::Value loadSink();
 
   /// The loop over the tiles of the keys at hand with carried values.
-  mlir::ValueRange forEachKeyTile(
-      mlir::ValueRange init,
-      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, const KeyTile &,
-                                                        mlir::ValueRange)>
-          body);
+  mlir::ValueRange forEachKeyTile(mlir::ValueRange init,
+                                  llvm::function_ref<llvm::SmallVector<mlir::Value>(
+                                      mlir::OpBuilder &, const KeyTile &, mlir::ValueRange)>
+                                      body);
 
   /// Stores a tile of O, or of LSE or row max (rank 1).
   void store(mlir::Value tile, mlir::Value dest);
@@ -84,8 +83,7 @@ private:
 };
 
 /// Memory of the inputs of `Op`, an attention op on whole tensors.
-template <typename Op>
-AttentionMemory lookupInputs(const MemoryMap &map, Op op) {
+template <typename Op> AttentionMemory lookupInputs(const MemoryMap &map, Op op) {
   AttentionMemory memory;
   memory.q = map.lookup(op.getQ());
   memory.k = map.lookup(op.getK());

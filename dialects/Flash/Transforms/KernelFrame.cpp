@@ -40,8 +40,8 @@ func::FuncOp flashc::flash::createKernel(OpBuilder &builder, func::FuncOp source
       builder.getNamedAttr(kArgNameAttrName, builder.getStringAttr("workspace"))));
 
   std::string name = (source.getName() + "_phase" + Twine(phase)).str();
-  auto kernel = func::FuncOp::create(builder, source.getLoc(), name,
-                                     builder.getFunctionType(types, {}));
+  auto kernel =
+      func::FuncOp::create(builder, source.getLoc(), name, builder.getFunctionType(types, {}));
   kernel->setAttr(kKernelAttrName, builder.getI64IntegerAttr(phase));
   kernel->setAttr(kScheduleAttrName, schedule);
   kernel.setAllArgAttrs(attributes);
@@ -89,8 +89,8 @@ public:
     Index x(b, loc);
     group = x.div(heads, x.max(kvHeads, one)); // there may be no heads
     isPacked = bool(memory.cuSeqlensQ);
-    sequences = isPacked ? x.sub(emitDim(b, loc, memory.cuSeqlensQ, 0), 1)
-                         : emitDim(b, loc, memory.q, 0);
+    sequences =
+        isPacked ? x.sub(emitDim(b, loc, memory.cuSeqlensQ, 0), 1) : emitDim(b, loc, memory.q, 0);
     // Where all sequences are alike there is no need to walk over them.
     isUniform = !isPacked && !(memory.sequsedK && shape.split);
     if (isUniform)
@@ -136,15 +136,14 @@ public:
       Value tiles = x.mul(sequences, uniform.tiles);
       return {tiles, x.mul(tiles, uniform.parts)};
     }
-    auto loop = scf::ForOp::create(
-        b, loc, zero, sequences, one, ValueRange{zero, zero},
-        [&](OpBuilder &nested, Location, Value s, ValueRange carried) {
-          Index y(nested, loc);
-          Counts n = emitCounts(nested, s);
-          Value tiles = y.add(carried[0], n.tiles);
-          Value parts = y.add(carried[1], y.mul(n.tiles, n.parts));
-          scf::YieldOp::create(nested, loc, ValueRange{tiles, parts});
-        });
+    auto loop = scf::ForOp::create(b, loc, zero, sequences, one, ValueRange{zero, zero},
+                                   [&](OpBuilder &nested, Location, Value s, ValueRange carried) {
+                                     Index y(nested, loc);
+                                     Counts n = emitCounts(nested, s);
+                                     Value tiles = y.add(carried[0], n.tiles);
+                                     Value parts = y.add(carried[1], y.mul(n.tiles, n.parts));
+                                     scf::YieldOp::create(nested, loc, ValueRange{tiles, parts});
+                                   });
     return {loop.getResult(0), loop.getResult(1)};
   }
 
@@ -172,11 +171,10 @@ public:
             Value parts = y.mul(counts.tiles, counts.parts);
             Value begin = carried[3], end = y.add(begin, shape.forEachPart ? parts : counts.tiles);
             Value here = y.both(y.le(begin, number), y.lt(number, end));
-            scf::YieldOp::create(nested, loc,
-                                 ValueRange{y.select(here, s, carried[0]),
-                                            y.select(here, begin, carried[1]),
-                                            y.select(here, carried[4], carried[2]), end,
-                                            y.add(carried[4], parts)});
+            scf::YieldOp::create(
+                nested, loc,
+                ValueRange{y.select(here, s, carried[0]), y.select(here, begin, carried[1]),
+                           y.select(here, carried[4], carried[2]), end, y.add(carried[4], parts)});
           });
       p.sequence = loop.getResult(0);
       local = x.sub(number, loop.getResult(1));

@@ -36,10 +36,10 @@ struct AttentionMemory {
 /// `qOffset + i` and `kOffset + j` of batch `memoryBatch` (0 when packed).
 struct GridPoint {
   mlir::Value sequence, memoryBatch, head, kvHead;
-  mlir::Value i0, rows;          // first query, and the number of queries or heads of the tile
-  mlir::Value keyBegin, keyEnd;  // the keys at hand: all, or those of a part
-  mlir::Value parts, firstPart;  // of the tile, where keys are split: their number, the first one's
-  mlir::Value part;              // number among all tiles', and the number of the part at hand
+  mlir::Value i0, rows;         // first query, and the number of queries or heads of the tile
+  mlir::Value keyBegin, keyEnd; // the keys at hand: all, or those of a part
+  mlir::Value parts, firstPart; // of the tile, where keys are split: their number, the first one's
+  mlir::Value part;             // number among all tiles', and the number of the part at hand
   mlir::Value qOffset, kOffset, sq, sk;
 };
 

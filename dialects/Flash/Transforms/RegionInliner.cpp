@@ -110,9 +110,8 @@ private:
       Value amount = select(inRange, in[1], last);
       if (isa<arith::ShRSIOp>(op))
         return arith::ShRSIOp::create(b, loc, in[0], amount);
-      Value result = isa<arith::ShLIOp>(op)
-                         ? Value(arith::ShLIOp::create(b, loc, in[0], amount))
-                         : Value(arith::ShRUIOp::create(b, loc, in[0], amount));
+      Value result = isa<arith::ShLIOp>(op) ? Value(arith::ShLIOp::create(b, loc, in[0], amount))
+                                            : Value(arith::ShRUIOp::create(b, loc, in[0], amount));
       return select(inRange, result, integer(type, 0));
     }
     if (isa<arith::FPToSIOp>(op))

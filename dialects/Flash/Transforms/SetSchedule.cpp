@@ -33,16 +33,16 @@ struct SetSchedule : flash::impl::FlashSetScheduleBase<SetSchedule> {
       return signalPassFailure();
     }
     WalkResult result = getOperation().walk([&](AttentionOp op) {
-      ScheduleProblem problem = {cast<RankedTensorType>(op.getQ().getType()).getDimSize(3),
-                                 cast<RankedTensorType>(op.getV().getType()).getDimSize(3),
-                                 cast<RankedTensorType>(op.getQ().getType()).getElementType().isBF16(),
-                                 /*queries=*/0, !op.getMask().empty()};
+      ScheduleProblem problem = {
+          cast<RankedTensorType>(op.getQ().getType()).getDimSize(3),
+          cast<RankedTensorType>(op.getV().getType()).getDimSize(3),
+          cast<RankedTensorType>(op.getQ().getType()).getElementType().isBF16(),
+          /*queries=*/0, !op.getMask().empty()};
       if (!op.getSchedule()) {
         ScheduleSizes sizes = chooseSchedule(*target, problem);
         op.setScheduleAttr(
             ScheduleAttr::get(op.getContext(), sizes.tile, sizes.micro, Strategy::Online,
-                              sizes.rowsAreHeads ? RowKind::Heads : RowKind::Queries,
-                              sizes.split));
+                              sizes.rowsAreHeads ? RowKind::Heads : RowKind::Queries, sizes.split));
       }
       ScheduleAttr schedule = *op.getSchedule();
       ScheduleSizes sizes;

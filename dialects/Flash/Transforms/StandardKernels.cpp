@@ -71,8 +71,8 @@ private:
 class StandardKernels {
 public:
   StandardKernels(func::FuncOp func, AttentionOp op)
-      : func(func), op(op), loc(op.getLoc()), tile(op.getSchedule()->getTile()),
-        base(0), element(cast<RankedTensorType>(op.getQ().getType()).getElementType()) {
+      : func(func), op(op), loc(op.getLoc()), tile(op.getSchedule()->getTile()), base(0),
+        element(cast<RankedTensorType>(op.getQ().getType()).getElementType()) {
     auto results = cast<func::ReturnOp>(func.getBody().front().getTerminator()).getOperands();
     for (auto [index, result] : llvm::enumerate(results))
       resultIndex.insert({result, index});
@@ -112,9 +112,9 @@ public:
             return SmallVector<Value>{next};
           });
       // A row whose kept scores are all -inf is empty, whatever the values hold: 0 times NaN is NaN.
-      Value m = tile::ReduceOp::create(
-          b, loc, tileOf({tile[0]}, b.getF32Type()), tile::ReduceKind::Max,
-          kernel.loadColumn(workspace.rowMax(memory.workspace, element, 4)));
+      Value m =
+          tile::ReduceOp::create(b, loc, tileOf({tile[0]}, b.getF32Type()), tile::ReduceKind::Max,
+                                 kernel.loadColumn(workspace.rowMax(memory.workspace, element, 4)));
       Value isEmpty = math.isNegativeInfinity(m);
       Value o = arith::SelectOp::create(b, loc, math.broadcast(isEmpty, acc[0]),
                                         math.constant(accType, 0.0), acc[0]);
@@ -124,8 +124,8 @@ public:
   }
 
 private:
-  using Body = llvm::function_ref<void(OpBuilder &, KernelBuilder &, const AttentionMemory &,
-                                       Workspace &)>;
+  using Body =
+      llvm::function_ref<void(OpBuilder &, KernelBuilder &, const AttentionMemory &, Workspace &)>;
 
   void emitPhase(int64_t phase, Body body) {
     OpBuilder b(func);
@@ -160,9 +160,9 @@ private:
   ScoresOp emitScores(OpBuilder &b, KernelBuilder &kernel, const AttentionMemory &memory, Value q,
                       const KeyTile &keys) {
     Value k = kernel.loadKeys(b, keys);
-    auto scores = ScoresOp::create(b, loc, tileOf(tile, b.getF32Type()),
-                                   tileOf(tile, b.getI1Type()), q, k, kernel.at(keys),
-                                   memory.captures, op.getScaleAttr(), b.getUnitAttr());
+    auto scores =
+        ScoresOp::create(b, loc, tileOf(tile, b.getF32Type()), tileOf(tile, b.getI1Type()), q, k,
+                         kernel.at(keys), memory.captures, op.getScaleAttr(), b.getUnitAttr());
     cloneRegionOnMemory(op.getScore(), scores.getScore(), memory.captures);
     cloneRegionOnMemory(op.getMask(), scores.getMask(), memory.captures);
     return scores;
@@ -186,8 +186,8 @@ private:
     };
     Value m = kernel.forEachKeyTile(
         math.negativeInfinity(rows), [&](OpBuilder &n, const KeyTile &keys, ValueRange carried) {
-          Value here = tile::ReduceOp::create(n, loc, rows, tile::ReduceKind::Max,
-                                              loadScores(n, keys));
+          Value here =
+              tile::ReduceOp::create(n, loc, rows, tile::ReduceKind::Max, loadScores(n, keys));
           return SmallVector<Value>{arith::MaximumFOp::create(n, loc, carried[0], here)};
         })[0];
     kernel.store(m, workspace.rowMax(memory.workspace, element, 3));
@@ -203,12 +203,12 @@ private:
       return local.exp(arith::SubFOp::create(n, loc, s, local.broadcast(reference, s)));
     };
     Value first = sink ? math.rescale(sink, reference) : math.constant(rows, 0.0);
-    Value l = kernel.forEachKeyTile(first, [&](OpBuilder &n, const KeyTile &keys,
-                                               ValueRange carried) {
-      Value here =
-          tile::ReduceOp::create(n, loc, rows, tile::ReduceKind::Sum, exponential(n, keys));
-      return SmallVector<Value>{arith::AddFOp::create(n, loc, carried[0], here)};
-    })[0];
+    Value l =
+        kernel.forEachKeyTile(first, [&](OpBuilder &n, const KeyTile &keys, ValueRange carried) {
+          Value here =
+              tile::ReduceOp::create(n, loc, rows, tile::ReduceKind::Sum, exponential(n, keys));
+          return SmallVector<Value>{arith::AddFOp::create(n, loc, carried[0], here)};
+        })[0];
     Value divisor =
         arith::SelectOp::create(b, loc, math.isNegativeInfinity(m), math.constant(rows, 1.0), l);
     kernel.forEachKeyTile({}, [&](OpBuilder &n, const KeyTile &keys, ValueRange) {

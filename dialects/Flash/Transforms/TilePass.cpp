@@ -42,11 +42,10 @@ public:
     Operation *op = whole.getDefiningOp();
     if (!op)
       return {};
-    SmallVector<Value> tiles =
-        llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
-            .Case<OnlineAttentionOp, MergeOp, SinkStateOp, FinalizeOp>(
-                [&](auto typed) { return emitOp(typed); })
-            .Default([](Operation *) { return SmallVector<Value>(); });
+    SmallVector<Value> tiles = llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
+                                   .Case<OnlineAttentionOp, MergeOp, SinkStateOp, FinalizeOp>(
+                                       [&](auto typed) { return emitOp(typed); })
+                                   .Default([](Operation *) { return SmallVector<Value>(); });
     if (tiles.empty())
       return {};
     map.map(op->getResults(), tiles);
@@ -74,9 +73,8 @@ private:
     auto step = [&](OpBuilder &nested, const KeyTile &keys, ValueRange state) {
       Value k = kernel.loadKeys(nested, keys), v = kernel.loadValues(nested, keys);
       auto inner = OnlineAttentionOp::create(
-          nested, loc, types, q, k, v, state, kernel.at(keys), Value(),
-          Value(), Value(), memory.captures, op.getScaleAttr(), op.getBaseAttr(),
-          nested.getUnitAttr(),
+          nested, loc, types, q, k, v, state, kernel.at(keys), Value(), Value(), Value(),
+          memory.captures, op.getScaleAttr(), op.getBaseAttr(), nested.getUnitAttr(),
           schedule.getRows() == RowKind::Heads ? nested.getUnitAttr() : UnitAttr(),
           /*schedule=*/nullptr);
       cloneRegionOnMemory(op.getScore(), inner.getScore(), memory.captures);
@@ -93,17 +91,15 @@ private:
       if (!states.back())
         return {};
     }
-    auto merged = MergeOp::create(b, op.getLoc(),
-                                  TypeRange{rowType(), rowType(), accType(op.getAcc())}, states[0],
-                                  states[1], states[2], states[3], states[4], states[5],
-                                  op.getBaseAttr());
+    auto merged = MergeOp::create(
+        b, op.getLoc(), TypeRange{rowType(), rowType(), accType(op.getAcc())}, states[0], states[1],
+        states[2], states[3], states[4], states[5], op.getBaseAttr());
     return SmallVector<Value>(merged.getResults());
   }
 
   SmallVector<Value> emitOp(SinkStateOp op) {
-    auto sink = SinkStateOp::create(b, op.getLoc(),
-                                    TypeRange{rowType(), rowType(), accType(op.getAcc())},
-                                    kernel.loadSink());
+    auto sink = SinkStateOp::create(
+        b, op.getLoc(), TypeRange{rowType(), rowType(), accType(op.getAcc())}, kernel.loadSink());
     return SmallVector<Value>(sink.getResults());
   }
 
@@ -162,8 +158,8 @@ public:
     SmallVector<Value> state;
     for (Value memory : memories) {
       auto [offsets, valid, dims] = place(b, loc, memory, part, validRows);
-      auto type = tileOf(cast<MemRefType>(memory.getType()).getShape().drop_front(),
-                         b.getF32Type());
+      auto type =
+          tileOf(cast<MemRefType>(memory.getType()).getShape().drop_front(), b.getF32Type());
       state.push_back(tile::LoadOp::create(b, loc, type, memory, offsets, valid, dims));
     }
     return state;
@@ -199,31 +195,32 @@ public:
   LogicalResult emit() {
     GridShape tiles = {schedule.getTile()[0], schedule.getRows(), schedule.getSplit(), false};
     if (!schedule.getSplit())
-      return emitKernel(0, tiles, [&](OpBuilder &b, KernelBuilder &kernel, TileEmitter &emitter,
-                                      const MemoryMap &map, const GridPoint &, Value) {
-        return storeResults(kernel, emitter, map);
-      });
+      return emitKernel(0, tiles,
+                        [&](OpBuilder &b, KernelBuilder &kernel, TileEmitter &emitter,
+                            const MemoryMap &map, const GridPoint &,
+                            Value) { return storeResults(kernel, emitter, map); });
     GridShape parts = tiles;
     parts.forEachPart = true;
-    LogicalResult done = emitKernel(
-        0, parts, [&](OpBuilder &b, KernelBuilder &, TileEmitter &emitter, const MemoryMap &map,
-                      const GridPoint &point, Value count) {
-          PartStates states(b, loc, map.workspace(), count, op);
-          emitter.emit(op.getM());
-          SmallVector<Value> state;
-          for (Value result : op.getResults())
-            state.push_back(emitter.emit(result));
-          states.store(b, loc, state, point);
-          return success();
-        });
+    LogicalResult done = emitKernel(0, parts,
+                                    [&](OpBuilder &b, KernelBuilder &, TileEmitter &emitter,
+                                        const MemoryMap &map, const GridPoint &point, Value count) {
+                                      PartStates states(b, loc, map.workspace(), count, op);
+                                      emitter.emit(op.getM());
+                                      SmallVector<Value> state;
+                                      for (Value result : op.getResults())
+                                        state.push_back(emitter.emit(result));
+                                      states.store(b, loc, state, point);
+                                      return success();
+                                    });
     if (failed(done))
       return failure();
-    done = emitKernel(1, tiles, [&](OpBuilder &b, KernelBuilder &kernel, TileEmitter &emitter,
-                                    const MemoryMap &map, const GridPoint &point, Value count) {
-      PartStates states(b, loc, map.workspace(), count, op);
-      emitter.note(op, mergeParts(b, states, point));
-      return storeResults(kernel, emitter, map);
-    });
+    done = emitKernel(1, tiles,
+                      [&](OpBuilder &b, KernelBuilder &kernel, TileEmitter &emitter,
+                          const MemoryMap &map, const GridPoint &point, Value count) {
+                        PartStates states(b, loc, map.workspace(), count, op);
+                        emitter.note(op, mergeParts(b, states, point));
+                        return storeResults(kernel, emitter, map);
+                      });
     emitWorkspaceSize(parts);
     return done;
   }
@@ -323,8 +320,9 @@ LogicalResult checkFunction(func::FuncOp func, Operation *root) {
   func.walk([&](SinkStateOp sink) { inputs.push_back(sink.getSinks()); });
   for (Value input : inputs)
     if (!isa<BlockArgument>(input))
-      return root->emitOpError() << "expected inputs that are arguments of the function, got a result of "
-                                 << input.getDefiningOp()->getName();
+      return root->emitOpError()
+             << "expected inputs that are arguments of the function, got a result of "
+             << input.getDefiningOp()->getName();
   auto standard = dyn_cast<AttentionOp>(root);
   if (!standard)
     return success(); // TileEmitter checks where results come from
@@ -342,8 +340,8 @@ struct TilePass : flash::impl::FlashTileBase<TilePass> {
     for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       SmallVector<Operation *> roots;
       func.walk([&](Operation *op) {
-        if (isa<AttentionOp>(op) || (isa<OnlineAttentionOp>(op) &&
-                                     !cast<OnlineAttentionOp>(op).isTile()))
+        if (isa<AttentionOp>(op) ||
+            (isa<OnlineAttentionOp>(op) && !cast<OnlineAttentionOp>(op).isTile()))
           roots.push_back(op);
       });
       if (roots.empty())

@@ -50,9 +50,8 @@ void rewrite(AttentionOp op) {
   ValueRange state = online.getResults();
   if (op.getSinks()) {
     auto sink = SinkStateOp::create(b, loc, stateTypes, op.getSinks());
-    state = MergeOp::create(b, loc, stateTypes, state[0], state[1],
-                            state[2], sink.getM(), sink.getL(), sink.getAcc(),
-                            b.getI32IntegerAttr(base))
+    state = MergeOp::create(b, loc, stateTypes, state[0], state[1], state[2], sink.getM(),
+                            sink.getL(), sink.getAcc(), b.getI32IntegerAttr(base))
                 .getResults();
   }
   auto finalize = FinalizeOp::create(b, loc, TypeRange{op.getO().getType(), rowType}, state[0],

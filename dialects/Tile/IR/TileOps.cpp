@@ -114,8 +114,8 @@ LogicalResult GatherOp::verify() {
                          << getIndices().size();
   for (Type type : getIndices().getTypes()) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!type.isIndex() && !(tensor && tensor.getElementType().isIndex() &&
-                             tensor.getShape() == result.getShape()))
+    if (!type.isIndex() &&
+        !(tensor && tensor.getElementType().isIndex() && tensor.getShape() == result.getShape()))
       return emitOpError() << "(G1) expected an index or a tile of index of shape ["
                            << result.getShape() << "], got " << type;
   }

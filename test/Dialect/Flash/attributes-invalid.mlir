@@ -30,10 +30,28 @@ func.func private @f() attributes {s = #flash.schedule<tile = [64, 64], micro = 
 
 // -----
 
-// expected-error @below {{expected tile, micro or strategy, got 'stages'}}
+// expected-error @below {{expected tile, micro, strategy, rows or split, got 'stages'}}
 func.func private @f() attributes {s = #flash.schedule<stages = 2>}
 
 // -----
 
 // expected-error @below {{expected online or standard, got 'magic'}}
 func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = magic>}
+
+// -----
+
+// (H3)
+// expected-error @below {{(H3) expected a split that is 0 or a positive multiple of the 8 }}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], split = 12>}
+
+// -----
+
+// (H4) split
+// expected-error @below {{(H4) expected rows of queries and no split with the standard strategy}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = standard, split = 16>}
+
+// -----
+
+// (H4) rows
+// expected-error @below {{(H4) expected rows of queries and no split with the standard strategy}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = standard, rows = heads>}

@@ -4,11 +4,13 @@
 module attributes {flash.target = #flash.target<"x86-64-v4">} {
   // Fields may come in any order; they print in one.
   // CHECK:      func.func private @schedules() attributes {
+  // CHECK-SAME: decoding = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = online, rows = heads, split = 64>
   // CHECK-SAME: full = #flash.schedule<tile = [192, 64], micro = [6, 64], strategy = online>
   // CHECK-SAME: reordered = #flash.schedule<tile = [12, 16], micro = [3, 16], strategy = standard>
   // The strategy is online where it is not said.
   // CHECK-SAME: short = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = online>
   func.func private @schedules() attributes {
+    decoding = #flash.schedule<tile = [4, 8], micro = [4, 8], rows = heads, split = 64>,
     full = #flash.schedule<tile = [192, 64], micro = [6, 64], strategy = online>,
     reordered = #flash.schedule<strategy = standard, micro = [3, 16], tile = [12, 16]>,
     short = #flash.schedule<tile = [4, 8], micro = [4, 8]>

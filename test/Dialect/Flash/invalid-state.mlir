@@ -79,7 +79,7 @@ func.func @O4(%q: tensor<64x32xf32>, %i: index) {
 // -----
 
 func.func @O5(%q: tensor<1x64x2x32xf32>) {
-  // expected-error @below {{(O5) expected boundary on the tile form only}}
+  // expected-error @below {{(O5) expected boundary and heads on the tile form only}}
   flash.online_attention %q, %q, %q {boundary, scale = 1.0 : f32}
     : tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>
     -> tensor<1x2x64xf32>, tensor<1x2x64xf32>, tensor<1x2x64x32xf32>

@@ -40,6 +40,7 @@ AttentionDesc everything() {
   desc.sequsedK = DType::I64;
   desc.wantLse = desc.wantRowMax = true;
   desc.strategy = Strategy::Standard;
+  desc.queries = 2;
   desc.schedule = "tile = [64, 64]";
   desc.target = "x86-64-v3";
   return desc;
@@ -101,11 +102,8 @@ TEST(AttentionDesc, ValidateNamesTheFieldAndTheRange) {
   check([](auto &d) { d.scale = INFINITY; }, "scale: expected a finite number");
   check([](auto &d) { d.scale = 1e300; }, "range of f32");
   check([](auto &d) { d.window = Window{-2, 0}; }, "expected LEFT from -1 to 2^40, got -2");
-  check(
-      [](auto &d) {
-        d.window = Window{0, std::numeric_limits<int64_t>::max()};
-      },
-      "expected RIGHT");
+  check([](auto &d) { d.window = Window{0, std::numeric_limits<int64_t>::max()}; },
+        "expected RIGHT");
   check([](auto &d) { d.softcap = 0; }, "softcap: expected a positive number");
   check([](auto &d) { d.softcap = NAN; }, "softcap: expected a positive number");
   check([](auto &d) { d.softcap = 1e-60; }, "softcap: expected a positive number");

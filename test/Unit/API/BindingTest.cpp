@@ -159,22 +159,11 @@ TEST(Binding, TensorsMustGoTogether) {
 
 TEST(Binding, UsedLengthsStayInRange) {
   expectError(
-      false,
-      [](Call &c) {
-        c.setInts("seqused_k", {5, 6});
-      },
+      false, [](Call &c) { c.setInts("seqused_k", {5, 6}); },
       "seqused_k: expected 0 to 5 (the keys there are), got 6 at index 1");
+  expectError(false, [](Call &c) { c.setInts("seqused_k", {-1, 0}); }, "got -1 at index 0");
   expectError(
-      false,
-      [](Call &c) {
-        c.setInts("seqused_k", {-1, 0});
-      },
-      "got -1 at index 0");
-  expectError(
-      true,
-      [](Call &c) {
-        c.setInts("seqused_k", {5, 1});
-      },
+      true, [](Call &c) { c.setInts("seqused_k", {5, 1}); },
       "seqused_k: expected 0 to 0 (the keys there are), got 1 at index 1");
 }
 
@@ -197,17 +186,9 @@ TEST(Binding, SequenceOffsetsRiseFromZeroToTheTotal) {
 
 TEST(Binding, OutputsShareNothing) {
   expectError(
-      false,
-      [](Call &c) {
-        c["o"].strides = {72, 24, 0, 1};
-      },
+      false, [](Call &c) { c["o"].strides = {72, 24, 0, 1}; },
       "o: expected every element at an address of its own");
-  expectError(
-      false,
-      [](Call &c) {
-        c["lse"].strides = {12, 3, 0};
-      },
-      "cannot be broadcast");
+  expectError(false, [](Call &c) { c["lse"].strides = {12, 3, 0}; }, "cannot be broadcast");
   Call call;
   std::vector<const DLTensor *> tensors;
   for (const KernelArgument &argument : call.info.arguments)

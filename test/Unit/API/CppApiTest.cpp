@@ -108,9 +108,7 @@ TEST_F(CppApi, NamesAreChecked) {
   wrong.erase(wrong.begin());
   EXPECT_EQ(messageOf([&] { kernel.run(wrong); }), "lse: expected a tensor, got a null pointer");
   EXPECT_THAT(messageOf([&] { flashc::Tensor(q, {1, 2}); }), testing::HasSubstr("got 24"));
-  EXPECT_THAT(messageOf([&] {
-                flashc::Tensor(q.data(), {1, 24}, {1});
-              }),
+  EXPECT_THAT(messageOf([&] { flashc::Tensor(q.data(), {1, 24}, {1}); }),
               testing::HasSubstr("as many strides as extents"));
 }
 

@@ -79,13 +79,15 @@ struct ElfBuilder {
 
   /// The file: header, section bytes, section headers. Call once.
   std::string build() {
-    uint32_t symtab = addSection(".symtab", SHT_SYMTAB, 0,
-                                 std::string(reinterpret_cast<char *>(symbols.data()),
-                                             symbols.size() * sizeof(Elf64_Sym)), 8);
+    uint32_t symtab = addSection(
+        ".symtab", SHT_SYMTAB, 0,
+        std::string(reinterpret_cast<char *>(symbols.data()), symbols.size() * sizeof(Elf64_Sym)),
+        8);
     sections[symtab].header.sh_entsize = sizeof(Elf64_Sym);
     uint32_t rela = addSection(".rela", SHT_RELA, 0,
                                std::string(reinterpret_cast<char *>(relocations.data()),
-                                           relocations.size() * sizeof(Elf64_Rela)), 8);
+                                           relocations.size() * sizeof(Elf64_Rela)),
+                               8);
     sections[rela].header.sh_entsize = sizeof(Elf64_Rela);
     sections[rela].header.sh_link = symtab;
     sections[rela].header.sh_info = relocated ? relocated : 1;

@@ -64,8 +64,8 @@ TEST(ObjectLoader, IsUsableFromManyThreadsAndOutlivesItsBytes) {
 TEST(ObjectLoader, RelocatesAllSupportedKinds) {
   ElfBuilder elf;
   elf.addSection(".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, "\xc3");
-  uint32_t data = elf.addSection(".data.rel.ro", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE,
-                                 std::string(24, '\0'), 8);
+  uint32_t data =
+      elf.addSection(".data.rel.ro", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, std::string(24, '\0'), 8);
   uint32_t function = elf.addSymbol("flashc_f", 1, 0, 1);
   elf.addSymbol("flashc_table", uint16_t(data), 0, 24, STT_OBJECT);
   elf.relocated = data;

@@ -57,20 +57,14 @@ TEST(NpzTest, RefusesAnEmptyArchive) {
 }
 
 TEST(NpzTest, MissingArrayNamesTheOthers) {
-  expectError(
-      [] {
-        open(zip({{"k.npy", floats({1})}})).read("q");
-      },
-      {"x.npz", "'q'", "'k'", "FILE:NAME"});
+  expectError([] { open(zip({{"k.npy", floats({1})}})).read("q"); },
+              {"x.npz", "'q'", "'k'", "FILE:NAME"});
   expectError([] { open(zip({{"a.txt", ""}})).read("q"); }, {"without arrays"});
 }
 
 TEST(NpzTest, RefusesDuplicatesAndEncryption) {
-  expectError(
-      [] {
-        open(zip({{"q.npy", floats({1})}, {"q.npy", floats({2})}}));
-      },
-      {"x.npz", "'q'", "two"});
+  expectError([] { open(zip({{"q.npy", floats({1})}, {"q.npy", floats({2})}})); },
+              {"x.npz", "'q'", "two"});
   expectError([] { open(zip({{"q.npy", floats({1}), false, 1}})); }, {"x.npz", "encrypted"});
 }
 

@@ -71,8 +71,8 @@ TEST(EmitObject, CallsNoLibrary) {
         };
         std::string in = typeOf(op.in), out = typeOf(op.out);
         std::string body = replaceAll(replaceAll(op.text, "$I", in), "$O", out);
-        std::string object = compiler.emit(unaryFunction(in, out, body),
-                                           *lookupTarget(targetName), EmitKind::Object);
+        std::string object = compiler.emit(unaryFunction(in, out, body), *lookupTarget(targetName),
+                                           EmitKind::Object);
         ASSERT_FALSE(object.empty()) << targetName << ": " << body << "\n" << compiler.error;
         // The loader takes whatever the back end writes.
         LoadedObject::load(std::as_bytes(std::span(object)));
@@ -177,10 +177,9 @@ TEST(EmitObject, RoundsToHalfLikeTheRuntime) {
 /// A product and a sum stay apart: results must not depend on the compiler's mood.
 TEST(EmitObject, FusesOnlyWhereTheIRSaysSo) {
   Compiler compiler;
-  std::string separate =
-      compiler.emit(unaryFunction("f32", "f32",
-                                  "%m = arith.mulf %x, %x : f32\n%y = arith.addf %m, %x : f32"),
-                    v3(), EmitKind::Assembly);
+  std::string separate = compiler.emit(
+      unaryFunction("f32", "f32", "%m = arith.mulf %x, %x : f32\n%y = arith.addf %m, %x : f32"),
+      v3(), EmitKind::Assembly);
   EXPECT_THAT(separate, HasSubstr("vmulss"));
   EXPECT_THAT(separate, Not(HasSubstr("vfmadd")));
   std::string fused = compiler.emit(
@@ -190,8 +189,8 @@ TEST(EmitObject, FusesOnlyWhereTheIRSaysSo) {
 }
 
 TEST(EmitObject, UsesTheVectorsOfItsTarget) {
-  std::string source = unaryFunction("vector<16xf32>", "vector<16xf32>",
-                                     "%y = arith.addf %x, %x : vector<16xf32>");
+  std::string source =
+      unaryFunction("vector<16xf32>", "vector<16xf32>", "%y = arith.addf %x, %x : vector<16xf32>");
   Compiler compiler;
   EXPECT_THAT(compiler.emit(source, v3(), EmitKind::Assembly), Not(HasSubstr("%zmm")));
   EXPECT_THAT(compiler.emit(source, *lookupTarget("x86-64-v4"), EmitKind::Assembly),

@@ -37,11 +37,13 @@ float fromBits(uint32_t bits) { return std::bit_cast<float>(bits); }
 std::vector<float> testInputs() {
   std::vector<float> inputs = {
       0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, fromBits(0x7f800001), fromBits(0xff800001)};
-  for (float center :
-       {0.625f, 1.0f, 0.5f, 2.0f, 10.0f, 9.01f, 88.72283f, 87.33654f, 103.97f, 104.0f, 89.0f,
-        126.0f, 127.0f, 128.0f, 129.0f, 149.0f, 150.0f, 151.0f, 0.70710678f, 1.41421356f,
-        0.34657359f, 1.0397208f, 0x1p-126f, 0x1p22f, 0x1p23f, 0x1p31f, 0x1p-149f,
-        std::numeric_limits<float>::max()})
+  for (float center : {0.625f,      1.0f,       0.5f,        2.0f,
+                       10.0f,       9.01f,      88.72283f,   87.33654f,
+                       103.97f,     104.0f,     89.0f,       126.0f,
+                       127.0f,      128.0f,     129.0f,      149.0f,
+                       150.0f,      151.0f,     0.70710678f, 1.41421356f,
+                       0.34657359f, 1.0397208f, 0x1p-126f,   0x1p22f,
+                       0x1p23f,     0x1p31f,    0x1p-149f,   std::numeric_limits<float>::max()})
     for (int offset = -200; offset <= 200; ++offset) {
       float value = fromBits(std::bit_cast<uint32_t>(center) + uint32_t(offset));
       inputs.push_back(value);
@@ -142,10 +144,10 @@ TEST(ExpandMath, KeepsTheSignOfZero) {
 
 TEST(ExpandMath, RoundsToBFloatLikeTheRuntime) {
   Compiler compiler;
-  auto object = compiler.load(
-      unaryFunction("vector<16xf32>", "vector<16xbf16>",
-                    "  %y = arith.truncf %x : vector<16xf32> to vector<16xbf16>"),
-      *lookupTarget("x86-64-v3"));
+  auto object =
+      compiler.load(unaryFunction("vector<16xf32>", "vector<16xbf16>",
+                                  "  %y = arith.truncf %x : vector<16xf32> to vector<16xbf16>"),
+                    *lookupTarget("x86-64-v3"));
   ASSERT_TRUE(object) << compiler.error;
   auto *apply = object->function<Unary>("flashc_apply");
   std::vector<float> inputs = testInputs();
@@ -164,10 +166,10 @@ TEST(ExpandMath, RoundsToBFloatLikeTheRuntime) {
 
 TEST(ExpandMath, WidensEveryBFloat) {
   Compiler compiler;
-  auto object = compiler.load(
-      unaryFunction("vector<16xbf16>", "vector<16xf32>",
-                    "  %y = arith.extf %x : vector<16xbf16> to vector<16xf32>"),
-      *lookupTarget("x86-64-v3"));
+  auto object =
+      compiler.load(unaryFunction("vector<16xbf16>", "vector<16xf32>",
+                                  "  %y = arith.extf %x : vector<16xbf16> to vector<16xf32>"),
+                    *lookupTarget("x86-64-v3"));
   ASSERT_TRUE(object) << compiler.error;
   auto *apply = object->function<Unary>("flashc_apply");
   for (uint32_t first = 0; first < 65536; first += lanes) {

@@ -43,9 +43,8 @@ public:
   std::string emit(const std::string &source, const TargetInfo &target, EmitKind kind,
                    bool lower = true) {
     error.clear();
-    mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
-      error += diagnostic.str() + "\n";
-    });
+    mlir::ScopedDiagnosticHandler handler(
+        &context, [&](mlir::Diagnostic &diagnostic) { error += diagnostic.str() + "\n"; });
     auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
     if (!module)
       return {};
@@ -83,10 +82,9 @@ private:
 inline std::string unaryFunction(const std::string &inType, const std::string &outType,
                                  const std::string &body) {
   return "func.func @flashc_apply(%in: !llvm.ptr, %out: !llvm.ptr) {\n"
-         "  %x = llvm.load %in {alignment = 1 : i64} : !llvm.ptr -> " + inType + "\n" +
-         body + "\n" +
-         "  llvm.store %y, %out {alignment = 1 : i64} : " + outType + ", !llvm.ptr\n" +
-         "  return\n}\n";
+         "  %x = llvm.load %in {alignment = 1 : i64} : !llvm.ptr -> " +
+         inType + "\n" + body + "\n" + "  llvm.store %y, %out {alignment = 1 : i64} : " + outType +
+         ", !llvm.ptr\n" + "  return\n}\n";
 }
 
 } // namespace flashc::test
