@@ -108,7 +108,7 @@ Integers are i64; an integer with a float gives f32; x/0 and x%0 of integers are
 an array gives 0. In packed batches b is the sequence, and i, j, sq, sk are local to it.
 
 --schedule takes "" (the target's table), "paper" (the block sizes of the FlashAttention paper) or the
-parameters, such as "tile=[192,64],micro=[6,64]".
+parameters, such as "tile=[192,64],micro=[6,16]".
 )help";
 }
 

@@ -136,7 +136,7 @@ conservative, which is said). Bytes are those of every input and result, each on
 are these over the median time.
 
   flashc bench --random 4,2048,2048,16,16,64,64 --causal bottom-right --compare
-  flashc bench --random 1,1,8192,32,8,128,128 --dtype bf16 --json
+  flashc bench --random 1,1,8192,32,8,128,128 --queries 1 --dtype bf16 --json
 
 --json prints one object a line and strategy: target, schedule, strategy, threads, cpu, dtype, shape,
 layout, repetitions, median_s, min_s, flops, flops_exact, bytes, tflop_per_s, gb_per_s.

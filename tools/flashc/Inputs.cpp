@@ -44,12 +44,14 @@ public:
     loadBias();
     loadCaptures();
     noteUnused();
+    expectQueries();
     result.desc.validate();
     return std::move(result);
   }
 
 private:
   void readLayout();
+  void expectQueries();
   void setField(const AttentionField &field, const std::string &text);
   void loadSequences();
   void makeSequences(const char *name, DType type, int64_t length);
@@ -246,6 +248,14 @@ void Loader::loadMainFiles() {
     fail("expected inputs, got none; give --q, --k and --v, --inputs, or --random",
          need == Need::Types ? ", or --head-dim alone" : "");
   fail("expected q, k and v, got no ", missing, "; give all three, or --random");
+}
+
+/// A few queries want the schedule for decoding, unless the user has chosen one.
+void Loader::expectQueries() {
+  constexpr int64_t few = 4;
+  if (!arguments.has("queries") && !arguments.has("schedule") && result.sizes &&
+      result.sizes->queries >= 1 && result.sizes->queries <= few && !result.desc.packed)
+    result.desc.queries = result.sizes->queries;
 }
 
 /// D and Dv of the arrays, against --head-dim and --value-dim.
