@@ -218,6 +218,8 @@ private:
       select(outcome.actual) = tensors.at(name).values();
       BarContext context = name == "o" ? BarContext::forOutput(expected, c.desc.dtype)
                                        : BarContext::forScores(expected);
+      if (c.amplitude == 0)
+        context.rows = std::min<int64_t>(context.rows, 1); // equal rows are one sample
       Measure &measure = outcome.measures[name];
       std::vector<double> actual = select(outcome.actual);
       if (c.infinityMayBeNaN && name == "o")
