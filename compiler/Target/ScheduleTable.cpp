@@ -34,8 +34,6 @@ std::array<int64_t, 2> microTile(const TargetInfo &target, const ScheduleProblem
   return {6, vectors * target.vectorLanesF32()};
 }
 
-/// Up to so many queries read K and V for too few rows to fill a tile of queries.
-constexpr int64_t kFewQueries = 4;
 /// Heads of a group in a tile, and keys of a part: a few hundred KiB, so that parts are many and their
 /// states are few.
 constexpr int64_t kGroupRows = 8, kPartKeys = 1024;

@@ -18,6 +18,9 @@
 
 namespace flashc {
 
+/// Up to so many queries read K and V for too few rows to fill a tile of queries: the table decodes.
+constexpr int64_t kFewQueries = 4;
+
 /// What a schedule must serve: head dims D and Dv, in elements, whether q, k and v are bf16, the number of
 /// queries that is expected (0: many, or not known), and whether a mask drops pairs.
 struct ScheduleProblem {

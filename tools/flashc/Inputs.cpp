@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tools/flashc/Inputs.h"
+
+#include "compiler/Target/ScheduleTable.h"
 #include "runtime/IO/Convert.h"
 #include "tools/flashc/ArraySources.h"
 #include "tools/flashc/AttentionFlags.h"
@@ -252,9 +254,8 @@ void Loader::loadMainFiles() {
 
 /// A few queries want the schedule for decoding, unless the user has chosen one.
 void Loader::expectQueries() {
-  constexpr int64_t few = 4;
   if (!arguments.has("queries") && !arguments.has("schedule") && result.sizes &&
-      result.sizes->queries >= 1 && result.sizes->queries <= few && !result.desc.packed)
+      result.sizes->queries >= 1 && result.sizes->queries <= kFewQueries && !result.desc.packed)
     result.desc.queries = result.sizes->queries;
 }
 
