@@ -176,8 +176,10 @@ std::string compileText(std::string_view text, std::string_view name, Stage from
          nameOf(from));
   Session session;
   ParserConfig config(&session.get());
+  // MLIR's lexer finds the end of its buffer by a null character after it, which a view need not have.
+  std::string terminated(text);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
-      llvm::StringRef(text.data(), text.size()), config, llvm::StringRef(name.data(), name.size()));
+      terminated, config, llvm::StringRef(name.data(), name.size()));
   if (!module)
     session.fail(concat(name, ": expected MLIR, got text that does not parse"));
   bool hasTarget = (*module)->hasAttr(flash::kTargetAttrName);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Driver/CheckText.h"
+#include "compiler/Driver/Compile.h"
 #include "runtime/Support/Error.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,6 +74,16 @@ TEST(CheckText, RefusesAliasesOfAliases) {
 
 TEST(CheckText, BoundsSize) {
   EXPECT_THAT(messageOf(std::string((64u << 20) + 1, ' ')), HasSubstr("at most 67108864 bytes"));
+}
+
+// What lies behind a view belongs to somebody else, and is not read.
+TEST(CompileText, EndsWhereTheTextEnds) {
+  const std::string text = "module attributes {a} {\n}\n", behind = text + "nonsense(";
+  const CompileOptions options = {Stage::Flash, {}};
+  const auto compiled = [&](std::string_view view) {
+    return compileText(view, "f", Stage::Flash, "x86-64-v3", options);
+  };
+  EXPECT_EQ(compiled(std::string_view(behind).substr(0, text.size())), compiled(text));
 }
 
 } // namespace
