@@ -78,7 +78,7 @@ TEST(CheckText, BoundsSize) {
 
 // What lies behind a view belongs to somebody else, and is not read.
 TEST(CompileText, EndsWhereTheTextEnds) {
-  const std::string text = "module attributes {a} {\n}\n", behind = text + "nonsense(";
+  const std::string text = "module {\n}\n", behind = text + "nonsense(";
   const CompileOptions options = {Stage::Flash, {}};
   const auto compiled = [&](std::string_view view) {
     return compileText(view, "f", Stage::Flash, "x86-64-v3", options);
