@@ -1,0 +1,96 @@
+//===- CubinLoader.cpp - from the compiler's PTX to a cubin -*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/CUDA/CubinLoader.h"
+#include "runtime/CUDA/NVJitLink.h"
+#include "runtime/Cache/ContentHash.h"
+#include "runtime/Cache/DiskCache.h"
+#include "runtime/Support/Error.h"
+
+namespace flashc {
+namespace {
+
+/// Grows when the same inputs begin to give another result, as with other options.
+constexpr const char *recipe = "1";
+
+void addSource(ContentHash &hash, const CudaSource &source) {
+  hash.add("source", source.name).add("text", source.text);
+  for (const std::string &option : source.options)
+    hash.add("option", option);
+  for (const auto &[name, text] : source.headers)
+    hash.add("header", name).add("text", text);
+}
+
+/// The PTX of `source`, kept by itself: many kernels are linked with the same sources.
+std::vector<std::byte> ptxOf(const CudaSource &source, const std::string &arch,
+                             const DiskCache &cache) {
+  const NVRTC &nvrtc = NVRTC::get();
+  if (!nvrtc.isAvailable())
+    throw Error(nvrtc.reason());
+  ContentHash hash;
+  hash.add("kind", "nvrtc").add("recipe", recipe).add("flashc", FLASHC_VERSION);
+  hash.add("nvrtc", nvrtc.version()).add("arch", arch);
+  addSource(hash, source);
+  return cache.get(hash.key(), concat("ptx ", arch, ' ', source.name), [&] {
+    const std::string ptx = nvrtc.compileToPTX(source, arch);
+    const auto *begin = reinterpret_cast<const std::byte *>(ptx.data());
+    return std::vector<std::byte>(begin, begin + ptx.size());
+  });
+}
+
+/// The first kernel of PTX text, for people.
+std::string kernelName(std::string_view ptx) {
+  constexpr std::string_view mark = ".entry ";
+  const size_t at = ptx.find(mark);
+  if (at == std::string_view::npos)
+    return "";
+  const std::string_view rest = ptx.substr(at + mark.size(), 200);
+  return ' ' + std::string(rest.substr(0, rest.find_first_of(" (\n\r\t")));
+}
+
+} // namespace
+
+bool canMakeCubins(std::string &reason) {
+  reason = NVJitLink::get().reason();
+  return reason.empty();
+}
+
+std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,
+                                std::span<const CudaSource> sources) {
+  return cubinFor(ptx, arch, driverVersion, sources, DiskCache::fromEnvironment());
+}
+
+std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,
+                                std::span<const CudaSource> sources, const DiskCache &cache) {
+  const NVJitLink &linker = NVJitLink::get();
+  if (!linker.isAvailable())
+    throw Error(linker.reason());
+  if (ptx.empty() && sources.empty())
+    fail("expected PTX or CUDA C++ to make a cubin of, got neither");
+  ContentHash hash;
+  hash.add("kind", "cubin").add("recipe", recipe).add("flashc", FLASHC_VERSION);
+  hash.add("nvjitlink", linker.version()).add("driver", std::to_string(driverVersion));
+  hash.add("arch", arch).add("ptx", ptx);
+  if (!sources.empty()) // only these go through NVRTC, which need not be there otherwise
+    hash.add("nvrtc", NVRTC::get().version());
+  std::string description = concat("cubin ", arch, kernelName(ptx));
+  for (const CudaSource &source : sources) {
+    addSource(hash, source);
+    description += ' ' + source.name;
+  }
+  return cache.get(hash.key(), description, [&] {
+    std::vector<std::vector<std::byte>> compiled;
+    std::vector<LinkInput> inputs;
+    if (!ptx.empty())
+      inputs.push_back({"kernel.ptx", std::as_bytes(std::span(ptx))});
+    for (const CudaSource &source : sources)
+      compiled.push_back(ptxOf(source, arch, cache));
+    for (size_t n = 0; n < sources.size(); ++n)
+      inputs.push_back({sources[n].name + ".ptx", compiled[n]});
+    return linker.link(inputs, arch);
+  });
+}
+
+} // namespace flashc
