@@ -47,22 +47,6 @@ void noteOnce(const std::string &folder, const std::string &why) {
                  folder.c_str(), why.c_str());
 }
 
-uint64_t parseSize(const char *text) {
-  char *end = nullptr;
-  errno = 0;
-  const unsigned long long value = *text >= '0' && *text <= '9' ? std::strtoull(text, &end, 10) : 0;
-  const std::string suffix = end ? end : "";
-  const int shift = suffix == "K"    ? 10
-                    : suffix == "M"  ? 20
-                    : suffix == "G"  ? 30
-                    : suffix.empty() ? 0
-                                     : -1;
-  if (!end || errno || shift < 0 || value > (~0ull >> 1) >> shift)
-    fail("FLASHC_CACHE_SIZE: expected a number of bytes, such as 512M, got '",
-         std::string(text).substr(0, 100), "'; leave it out for 1G");
-  return value << shift;
-}
-
 /// A file descriptor, closed however the scope ends.
 struct Descriptor {
   explicit Descriptor(int number) : number(number) {}
@@ -136,13 +120,28 @@ FileLock::Result acquire(FileLock &lock, const std::string &path, std::chrono::s
 
 } // namespace
 
+uint64_t parseCacheSize(const std::string &what, const std::string &text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::string suffix = text.substr(digits);
+  const size_t unit = std::string("KMG").find(suffix) + 1; // "" is found at 0 too
+  const int shift = suffix.empty() ? 0 : 10 * static_cast<int>(unit);
+  errno = 0;
+  const unsigned long long value = digits ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+  if (!digits || errno || suffix.size() > 1 || (!suffix.empty() && unit == 0) ||
+      value > (~0ull >> 1) >> shift)
+    fail(what, ": expected a number of bytes, such as 512M, got '", text.substr(0, 100),
+         "'; leave it out for the default, 1G");
+  return value << shift;
+}
+
 DiskCache::DiskCache(std::string directory, uint64_t maxBytes)
     : folder(std::move(directory)), limit(folder.empty() ? 0 : maxBytes) {}
 
 DiskCache DiskCache::fromEnvironment() {
   // Not for programs with more rights than their caller.
   const char *size = secure_getenv("FLASHC_CACHE_SIZE");
-  return DiskCache(cacheFolderOfUser(), size && *size ? parseSize(size) : defaultBytes);
+  return DiskCache(cacheFolderOfUser(),
+                   size && *size ? parseCacheSize("FLASHC_CACHE_SIZE", size) : defaultBytes);
 }
 
 std::string DiskCache::pathOf(const std::string &key) const {

@@ -22,6 +22,9 @@
 
 namespace flashc {
 
+/// A number of bytes with a suffix K, M or G, or none. Throws Error, which begins with `what`.
+uint64_t parseCacheSize(const std::string &what, const std::string &text);
+
 class DiskCache {
 public:
   using Bytes = std::vector<std::byte>;

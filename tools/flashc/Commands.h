@@ -36,6 +36,7 @@ Command compileCommand();
 Command explainCommand();
 Command benchCommand();
 Command targetsCommand();
+Command cacheCommand();
 
 } // namespace flashc::tool
 

@@ -16,7 +16,8 @@ namespace flashc::tool {
 namespace {
 
 std::vector<Command> allCommands() {
-  return {runCommand(), compileCommand(), explainCommand(), benchCommand(), targetsCommand()};
+  return {runCommand(),   compileCommand(), explainCommand(),
+          benchCommand(), targetsCommand(), cacheCommand()};
 }
 
 std::vector<FlagGroup> flagsOf(const Command &command) {
@@ -104,7 +105,7 @@ int runCommandLine(const Command &command, std::span<const std::string> args) {
 
 int runTool(std::span<const std::string> args, const std::string &version) {
   if (args.empty()) {
-    printError("expected a command (run, compile, explain, bench, targets), got none; "
+    printError("expected a command (run, compile, explain, bench, targets, cache), got none; "
                "'flashc --help' explains them");
     return 1;
   }

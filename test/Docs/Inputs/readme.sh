@@ -3,7 +3,7 @@
 set -eu
 readme=$1/README.md
 status=0
-for command in run compile explain bench targets; do
+for command in run compile explain bench targets cache; do
   for flag in $(flashc "$command" --help | grep -oE '^  (-[a-z] \[ )?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
     [[ $flag == --help ]] && continue
     if ! grep -qE -- "$flag([^a-z-]|$)" "$readme"; then
