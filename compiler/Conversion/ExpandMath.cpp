@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/Pass.h"
@@ -125,13 +126,15 @@ public:
     return fma(fma(sum, r, constant(1.0f)), r, constant(1.0f));
   }
 
-  /// p*2^n with one rounding, for a vector of 16; n is integral.
-  Value scaleByInstruction(Value p, Value n) {
-    Value all = arith::ConstantOp::create(builder, loc, builder.getI16IntegerAttr(-1));
+  /// p*2^n where `lanes` are set and 0 elsewhere, for a vector of 16; n is integral.
+  Value scaleByInstruction(Value p, Value n, Value lanes) {
+    auto word = VectorType::get({1}, builder.getI16Type());
+    Value bits = vector::ExtractOp::create(
+        builder, loc, vector::BitCastOp::create(builder, loc, word, lanes), ArrayRef<int64_t>{0});
     Value current = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(4));
     return LLVM::CallIntrinsicOp::create(
                builder, loc, type, builder.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
-               ValueRange{p, n, p, all, current})
+               ValueRange{p, n, constant(0.0f), bits, current})
         .getResult(0);
   }
 
@@ -187,13 +190,14 @@ Value expandExp(Emitter &e, Value x) {
 /// e^x for x <= 0, as softmax has it: results under 2^-126 become 0, and so no bounds and one scaling
 /// are needed.
 Value expandSoftmaxExp(Emitter &e, Value x, bool hasScale) {
-  if (hasScale) {
-    // AVX-512 multiplies by 2^n in one instruction, and rounds what is too small to 0 by itself.
-    x = e.atLeast(x, -104.0f);
-    auto [shifted, r] = e.expReduce(x);
-    return e.scaleByInstruction(e.expHorner(r), e.sub(shifted, e.constant(roundingMagic)));
-  }
   constexpr float smallest = -87.33654f; // of the x with e^x >= 2^-126
+  if (hasScale) {
+    // AVX-512 multiplies by 2^n in one instruction. A subnormal result would take it over a hundred cycles, and
+    // a mask is full of them, so that what vanishes is left out. A NaN is not, for it is not below.
+    Value remains = e.compare(arith::CmpFPredicate::UGE, x, e.constant(smallest));
+    auto [shifted, r] = e.expReduce(x);
+    return e.scaleByInstruction(e.expHorner(r), e.sub(shifted, e.constant(roundingMagic)), remains);
+  }
   // With the exponent's bias in place, a shift makes the power of two.
   auto [shifted, r] = e.expReduce(x, exponentBias);
   Value power = e.fromBits(e.shl(e.toBits(shifted), mantissaBits));
@@ -284,7 +288,8 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>>
     return "Rewrite f32 exp2, exp, log, tanh and bf16 conversions to basic arithmetic";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect, LLVM::LLVMDialect>();
+    registry
+        .insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect, LLVM::LLVMDialect>();
   }
 
   void runOnOperation() override {

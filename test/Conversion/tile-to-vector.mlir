@@ -89,6 +89,53 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
     return
   }
 
+  // What a loop's dot keeps is evaluated first, a bit an element. The rest of the turn is for the rows that keep
+  // something, out to whole micro-tiles, and for no others; without any, nothing is even loaded.
+  // CHECK-LABEL: func.func @idle_phase2_point
+  // CHECK:         scf.for %[[J:.*]] = %c0 to %{{.*}} step %c8 {
+  // CHECK:           %[[ROWS:.*]]:2 = scf.for %[[R:.*]] = %c0 to %c8 step %c1 iter_args(%[[FIRST:.*]] = %c8, %[[END:.*]] = %c0)
+  // CHECK:             %[[KEEP:.*]] = arith.cmpi sle, %{{.*}}, %{{.*}} : vector<8xindex>
+  // CHECK:             %[[BITS:.*]] = vector.bitcast %[[KEEP]] : vector<8xi1> to vector<1xi8>
+  // CHECK:             %[[WORD:.*]] = vector.extract %[[BITS]][0]
+  // CHECK:             memref.store %[[WORD]], %[[MASK:.*]][%[[R]], %c0] : memref<8x1xi8>
+  // CHECK:             %[[ANY:.*]] = arith.cmpi ne, %[[WORD]], %c0_i8
+  // CHECK:             arith.select %[[ANY]], %{{.*}}, %[[FIRST]]
+  // CHECK:             arith.select %[[ANY]], %{{.*}}, %[[END]]
+  // CHECK:           %[[HALVED:.*]] = arith.divui %[[ROWS]]#0, %c2
+  // CHECK:           %[[BEGIN:.*]] = arith.muli %[[HALVED]], %c2
+  // CHECK:           %[[STOP:.*]] = arith.minsi %{{.*}}, %c8
+  // CHECK:           %[[SOME:.*]] = arith.cmpi slt, %[[BEGIN]], %[[STOP]]
+  // CHECK-NOT:       vector.load
+  // CHECK:           scf.if %[[SOME]]
+  // CHECK:             scf.for %{{.*}} = %[[BEGIN]] to %{{.*}} step %c2
+  // The path for terms that are not finite reads the bits again.
+  // CHECK:           } else {
+  // CHECK:             scf.for %[[S:.*]] = %[[BEGIN]] to %[[STOP]] step %c1
+  // CHECK:               memref.load %[[MASK]][%[[S]], %{{.*}}] : memref<8x1xi8>
+  func.func @idle_phase2(%q: memref<?x?x2x8xf32, strided<[?, ?, ?, ?], offset: ?>>,
+                         %o: memref<?x?x2x8xf32, strided<[?, ?, ?, ?], offset: ?>> {flash.output},
+                         %ws: memref<?xi8> {flash.name = "workspace"})
+      attributes {flash.kernel = 2 : i64, flash.schedule = #kernel} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %keys = memref.dim %q, %c1 : memref<?x?x2x8xf32, strided<[?, ?, ?, ?], offset: ?>>
+    %zero = arith.constant dense<0.0> : tensor<8x8xf32>
+    scf.forall (%p) in (3) {
+      %a = tile.load %q[%p, %c0, %c0, %c0] dims [1, 3] valid(%c8, %c8) : memref<?x?x2x8xf32, strided<[?, ?, ?, ?], offset: ?>> -> tensor<8x8xf32>
+      %i = tile.coords %p dim 0 : tensor<8x8xindex>
+      %r = scf.for %j0 = %c0 to %keys step %c8 iter_args(%acc = %zero) -> (tensor<8x8xf32>) {
+        %b = tile.load %q[%p, %j0, %c0, %c0] dims [1, 3] valid(%c8, %c8) : memref<?x?x2x8xf32, strided<[?, ?, ?, ?], offset: ?>> -> tensor<8x8xf32>
+        %j = tile.coords %j0 dim 1 : tensor<8x8xindex>
+        %k = arith.cmpi sle, %j, %i : tensor<8x8xindex>
+        %d = tile.dot %a, %b init(%acc : tensor<8x8xf32>) keep(%k : tensor<8x8xi1>) {idle_rows} : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+        scf.yield %d : tensor<8x8xf32>
+      }
+      tile.store %r, %o[%p, %c0, %c0, %c0] dims [1, 3] valid(%c8, %c8) : tensor<8x8xf32>, memref<?x?x2x8xf32, strided<[?, ?, ?, ?], offset: ?>>
+    }
+    return
+  }
+
   // Functions that are no kernels stay.
   // CHECK-LABEL: func.func @attention_workspace
   func.func @attention_workspace(%ws: memref<?xi8>) -> index attributes {flash.workspace} {

@@ -54,6 +54,36 @@ func.func @online(%q: tensor<4x32xbf16>, %k: tensor<8x32xbf16>, %v: tensor<8x16x
   return %m1, %l1, %acc1 : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
 }
 
+// A row that keeps nothing leaves the state of a loop as it is, so that it may be left out. What lies beyond the end
+// is 0 in V, so that without a mask nothing must be kept from being multiplied.
+// CHECK-LABEL: func.func @loop
+// CHECK:         tile.dot {{.*}} keep({{.*}}) {idle_rows}
+// CHECK:         tile.dot {{.*}} {transpose_b}
+// CHECK:         tile.dot {{.*}} init({{.*}}) : tensor<4x8xf32>
+func.func @loop(%q: tensor<4x32xf32>, %k: tensor<8x32xf32>, %v: tensor<8x16xf32>, %m: tensor<4xf32>,
+                %acc: tensor<4x16xf32>, %b: index, %h: index, %i0: index, %sq: index, %sk: index)
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %r:3 = scf.for %j0 = %c0 to %sk step %c8 iter_args(%m0 = %m, %l0 = %m, %acc0 = %acc)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>) {
+    %m1, %l1, %acc1 = flash.online_attention %q, %k, %v
+      init(%m0, %l0, %acc0 : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>) at(%b, %h, %i0, %j0, %sq, %sk)
+      mask (%b1: index, %h1: index, %i: index, %j: index, %sq1: index, %sk1: index) {
+        %keep = arith.cmpi sle, %j, %i : index
+        flash.yield %keep : i1
+      }
+      {base = 0 : i32, boundary, scale = 0.5 : f32}
+      : tensor<4x32xf32>, tensor<8x32xf32>, tensor<8x16xf32> -> tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+    scf.yield %m1, %l1, %acc1 : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+  }
+  %m2, %l2, %acc2 = flash.online_attention %q, %k, %v
+    init(%r#0, %r#1, %r#2 : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>) at(%b, %h, %i0, %c0, %sq, %sk)
+    {base = 0 : i32, boundary, scale = 0.5 : f32}
+    : tensor<4x32xf32>, tensor<8x32xf32>, tensor<8x16xf32> -> tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+  return %m2, %l2, %acc2 : tensor<4xf32>, tensor<4xf32>, tensor<4x16xf32>
+}
+
 // Without init, mask and boundary nothing is rescaled or selected; a scale of 1 costs nothing. Base 2 uses exp2.
 // CHECK-LABEL: func.func @bare
 // CHECK-NOT:     arith.select %{{.*}} : tensor<4x8xi1>

@@ -5,20 +5,23 @@
 // With constant positions the bounds fold, so that BOUNDS can name them. Query tiles have 4 rows, key tiles 8
 // columns. Loops without a turn are folded away, and the loop of full tiles has no mask.
 
-// Three loops in order, which hand the state on: partial, full, partial. Tiles outside of them are empty.
-// The full loop loads whole tiles, checks no boundary and masks nothing.
+// Two loops, the second of which takes the state of the first: full tiles, partial tiles. Other tiles are empty.
+// The full loop loads whole tiles, checks no boundary and masks nothing. The partial one leaps over full tiles.
 // CHECK-LABEL: func.func @structure
-// CHECK:         %[[FIRST:.*]]:3 = scf.for %{{.*}} = %[[BEGIN:.*]] to %[[FULL:.*]] step
-// CHECK:           flash.online_attention
-// CHECK-NEXT:        mask (
-// CHECK:             {base = 0 : i32, boundary,
-// CHECK:         %[[SECOND:.*]]:3 = scf.for %{{.*}} = %[[FULL]] to %[[STOP:.*]] step %{{.*}} iter_args(%{{.*}} = %[[FIRST]]#0, %{{.*}} = %[[FIRST]]#1, %{{.*}} = %[[FIRST]]#2)
+// CHECK:         %[[FIRST:.*]]:3 = scf.for %{{.*}} = %[[FULL:.*]] to %[[STOP:.*]] step
 // CHECK:           tile.load {{.*}} valid(%c8{{[_0-9]*}}, %{{.*}})
 // CHECK:           flash.online_attention {{.*}} at({{.*}}) {base = 0 : i32, scale = 5.000000e-01 : f32}
-// CHECK:         %[[THIRD:.*]]:3 = scf.for %{{.*}} = %[[STOP]] to %{{.*}} step %{{.*}} iter_args(%{{.*}} = %[[SECOND]]#0,
-// CHECK:           mask (
+// CHECK:         %[[LEAP:.*]] = arith.subi %[[STOP]], %[[FULL]]
+// CHECK:         %[[LAST:.*]] = arith.subi %{{.*}}, %[[LEAP]]
+// CHECK:         %[[SECOND:.*]]:3 = scf.for %[[J:.*]] = %{{.*}} to %[[LAST]] step %{{.*}} iter_args(%{{.*}} = %[[FIRST]]#0, %{{.*}} = %[[FIRST]]#1, %{{.*}} = %[[FIRST]]#2)
+// CHECK-DAG:       %[[BEFORE:.*]] = arith.cmpi slt, %[[J]], %[[FULL]]
+// CHECK-DAG:       %[[BEHIND:.*]] = arith.addi %[[J]], %[[LEAP]]
+// CHECK:           %[[KEY:.*]] = arith.select %[[BEFORE]], %[[J]], %[[BEHIND]]
+// CHECK-NOT:       %[[J]]
+// CHECK:           flash.online_attention {{.*}} at(%{{.*}}, %{{.*}}, %{{.*}}, %[[KEY]],
+// CHECK-NEXT:        mask (
 // CHECK:             {base = 0 : i32, boundary,
-// CHECK:         return %[[THIRD]]#2
+// CHECK:         return %[[SECOND]]#2
 func.func @structure(%q: tensor<4x32xf32>, %k: memref<?x?x2x32xf32>, %x: memref<?xf32>, %m: tensor<4xf32>,
     %acc: tensor<4x32xf32>, %b: index, %h: index, %i0: index, %sq: index, %sk: index) -> tensor<4x32xf32> {
   %c0 = arith.constant 0 : index
@@ -150,16 +153,17 @@ func.func @bottom_right(%q: tensor<4x32xf32>, %k: memref<?x?x2x32xf32>, %x: memr
   return %r#2 : tensor<4x32xf32>
 }
 
-// i - 16 <= j <= i: queries 20..23 keep from 4..7 on: tile 0 is partial, tile 1 full, tile 2 partial.
+// i - 16 <= j <= i: queries 20..23 keep from 4..7 on: tile 1 is full, tiles 0 and 2 are partial.
 // BOUNDS-LABEL: func.func @window
 // BOUNDS-DAG:     %[[C0:.*]] = arith.constant 0 : index
 // BOUNDS-DAG:     %[[C8:.*]] = arith.constant 8 : index
 // BOUNDS-DAG:     %[[C16:.*]] = arith.constant 16 : index
-// BOUNDS:         flash.online_attention {{.*}} at({{.*}}, %[[C0]], %{{.*}}, %{{.*}})
-// BOUNDS-NEXT:      mask
 // BOUNDS:         flash.online_attention {{.*}} at({{.*}}, %[[C8]], %{{.*}}, %{{.*}}) {base = 0 : i32, scale
-// BOUNDS:         flash.online_attention {{.*}} at({{.*}}, %[[C16]], %{{.*}}, %{{.*}})
-// BOUNDS-NEXT:      mask
+// BOUNDS:         scf.for %[[J:.*]] = %[[C0]] to %[[C16]] step %[[C8]]
+// BOUNDS:           %[[BEHIND:.*]] = arith.addi %[[J]], %[[C8]]
+// BOUNDS:           %[[KEY:.*]] = arith.select %{{.*}}, %[[J]], %[[BEHIND]]
+// BOUNDS:           flash.online_attention {{.*}} at({{.*}}, %[[KEY]], %{{.*}}, %{{.*}})
+// BOUNDS-NEXT:        mask
 // BOUNDS-NOT:     flash.online_attention
 // BOUNDS:         return
 func.func @window(%q: tensor<4x32xf32>, %k: memref<?x?x2x32xf32>, %x: memref<?xf32>, %m: tensor<4xf32>,

@@ -18,7 +18,8 @@ Buffer Context::allocate(Type type, bool isTransposed, bool isBlock) {
   buffer.isBlock = isBlock;
   buffer.rows = isBlock ? lanes : tile.getDimSize(0);
   // Rows are padded too: values of rank 1 are computed a vector of rows at a time.
-  SmallVector<int64_t> shape = {padded(buffer.rows)};
+  // The first of such vectors may begin at any row.
+  SmallVector<int64_t> shape = {padded(buffer.rows) + (tile.getRank() == 1 ? lanes : 0)};
   if (tile.getRank() == 2) {
     buffer.columns = isTransposed ? tile.getDimSize(1) : padded(tile.getDimSize(1));
     if (isTransposed)
@@ -60,6 +61,18 @@ Buffer Context::allocatePairs(Type type, Format format, bool isTransposed) {
   return buffer;
 }
 
+Buffer Context::allocateBits(Type type) {
+  auto tile = cast<RankedTensorType>(type);
+  Buffer buffer;
+  buffer.format = Format::Bits;
+  buffer.rows = tile.getDimSize(0);
+  buffer.columns = padded(tile.getDimSize(1));
+  int64_t words = buffer.columns / lanes;
+  buffer.memory = declare({buffer.rows, words}, b.getIntegerType(lanes), scratchBytes);
+  scratchBytes += llvm::alignTo(buffer.rows * words * lanes / 8, 64);
+  return buffer;
+}
+
 Format Context::formatOf(Value tile) const {
   if (bf16Dots == BF16Dots::None || tile.use_empty() || !tileType(tile).getElementType().isBF16())
     return Format::F32;
@@ -77,9 +90,15 @@ Value Buffer::rowIn(Context &c, Value row) const {
   return isBlock ? Index(c.b, c.loc).rem(row, Index(c.b, c.loc).constant(c.lanes)) : row;
 }
 
+Value Context::firstRowOf(Value tile) {
+  if (active && active->rows == tileRows(tile) && demand->lookup(tile))
+    return active->begin;
+  return Index(b, loc).constant(0);
+}
+
 Value Context::rowsOf(Value tile) {
   if (Value rows = demand->lookup(tile))
-    return scalars.lookup(rows);
+    return active && active->rows == tileRows(tile) ? active->end : scalars.lookup(rows);
   return Index(b, loc).constant(tileRows(tile));
 }
 

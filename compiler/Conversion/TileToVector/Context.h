@@ -21,6 +21,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <optional>
+
 namespace flashc {
 
 using flash::Index;
@@ -28,8 +30,9 @@ using flash::Index;
 struct Context;
 
 /// What the elements of a buffer are: f32, or pairs of bf16 along the sum of a dot, in an i32. The left
-/// operand of a dot holds pairs as [rows][pairs], the right one as [pairs][columns].
-enum class Format { F32, LeftPairs, RightPairs };
+/// operand of a dot holds pairs as [rows][pairs], the right one as [pairs][columns]. Bits hold a tile of i1 as
+/// [rows][vectors], an integer of a bit per lane.
+enum class Format { F32, LeftPairs, RightPairs, Bits };
 
 /// Where a tile lives, in memory padded to whole vectors in both directions.
 struct Buffer {
@@ -43,6 +46,12 @@ struct Buffer {
 
   /// The row of the memory that holds the tile's row `row`.
   mlir::Value rowIn(Context &c, mlir::Value row) const;
+};
+
+/// The rows [begin, end) of all tiles with so many rows, but for those that are needed as a whole.
+struct ActiveRows {
+  mlir::Value begin, end; // begin is a multiple of the micro-tile's rows
+  int64_t rows = 0;
 };
 
 /// The instructions that multiply bf16 tiles: none (they are widened), vdpbf16ps, or AMX.
@@ -66,6 +75,7 @@ struct Context {
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   llvm::DenseMap<mlir::Value, mlir::Value> allFinite; // of loaded tiles: an i1
   const RowDemand *demand = nullptr;
+  std::optional<ActiveRows> active; // of the loop body at hand; the other rows stay as they are
 
   int64_t padded(int64_t columns) const { return (columns + lanes - 1) / lanes * lanes; }
   mlir::VectorType vectorOf(mlir::Type element) const {
@@ -75,10 +85,14 @@ struct Context {
   Buffer allocate(mlir::Type type, bool isTransposed = false, bool isBlock = false);
   /// A new buffer of pairs for an operand of a dot.
   Buffer allocatePairs(mlir::Type type, Format format, bool isTransposed);
+  /// A new buffer for a tile of i1.
+  Buffer allocateBits(mlir::Type type);
   /// The format of `tile`: pairs where it is an operand of bf16 dots and nothing else.
   Format formatOf(mlir::Value tile) const;
   /// The number of rows to compute of `tile`, an index value at the builder's insertion point.
   mlir::Value rowsOf(mlir::Value tile);
+  /// The first row to compute of `tile`; rowsOf is the end.
+  mlir::Value firstRowOf(mlir::Value tile);
   mlir::Value f32(double value);
   mlir::Value zeroVector();
 

@@ -21,6 +21,7 @@ public:
         result(result), isPairs(a.format != Format::F32), depth(tileColumns(op.getA())) {}
 
   void emit() {
+    begin = c.firstRowOf(op.getResult());
     Value rows = c.rowsOf(op.getResult());
     Value finite = c.allFinite.lookup(op.getB());
     if (!op.getKeep() || !finite)
@@ -69,7 +70,7 @@ private:
     Index x(c.b, c.loc);
     Value end = x.roundUp(rows, c.microRows);
     auto block = [&](Value column, int64_t vectors) {
-      emitLoop(c, Index(c.b, c.loc).constant(0), end, c.microRows, [&](Value row) {
+      emitLoop(c, begin, end, c.microRows, [&](Value row) {
         if (isPairs && c.bf16Dots == BF16Dots::AMX)
           emitTileBlock(row, column, vectors);
         else
@@ -147,7 +148,7 @@ private:
   /// One row and vector at a time, each term selected by keep.
   void emitSelecting(Value rows) {
     Index x(c.b, c.loc);
-    emitLoop(c, x.constant(0), rows, 1, [&](Value row) {
+    emitLoop(c, begin, rows, 1, [&](Value row) {
       Index y(c.b, c.loc);
       emitLoop(c, y.constant(0), y.constant(result.columns), c.lanes,
                [&](Value column) { emitSelectingVector(row, column); });
@@ -184,6 +185,7 @@ private:
   const Buffer &result;
   bool isPairs;
   int64_t depth;
+  Value begin;   // the first row
   Value product; // of a block, where AMX needs it
 };
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/Evaluator.h"
+#include "compiler/Conversion/TileToVector/KeepBits.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -23,6 +24,8 @@ Value Evaluator::splat(Value scalar, bool isRow) {
 
 Value Evaluator::load(const Buffer &buffer) {
   Value r = buffer.rowIn(c, row);
+  if (buffer.format == Format::Bits)
+    return loadBits(c, buffer, r, column, width);
   if (width == 1)
     return memref::LoadOp::create(c.b, c.loc, buffer.memory, ValueRange{r, column});
   return vector::LoadOp::create(c.b, c.loc, VectorType::get({width}, c.b.getF32Type()),

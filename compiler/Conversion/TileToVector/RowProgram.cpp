@@ -138,22 +138,25 @@ void RowProgram::emit() {
   if (kept.empty() && !hasStore)
     return;
   // The program computes as many rows as the neediest of its results.
-  Value extent;
-  auto include = [&](Value rows) {
-    extent = extent && extent != rows ? Index(c.b, c.loc).max(extent, rows) : rows;
+  Value first, extent;
+  auto include = [&](Value tile) {
+    Index x(c.b, c.loc);
+    Value begin = c.firstRowOf(tile), rows = c.rowsOf(tile);
+    first = first && first != begin ? x.min(first, begin) : begin;
+    extent = extent && extent != rows ? x.max(extent, rows) : rows;
   };
   for (auto &entry : kept)
-    include(c.rowsOf(entry.first));
+    include(entry.first);
   for (Operation *op : ops)
     if (auto store = dyn_cast<tile::StoreOp>(op)) {
-      include(c.rowsOf(store.getTile()));
+      include(store.getTile());
       SmallVector<Value> offsets;
       for (Value offset : store.getOffsets())
         offsets.push_back(c.scalars.lookup(offset));
       places[op] = emitPlace(c, c.scalars.lookup(store.getDest()), offsets, store.getDims());
     }
   Index x(c.b, c.loc);
-  auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), extent, x.constant(c.lanes));
+  auto loop = scf::ForOp::create(c.b, c.loc, first, extent, x.constant(c.lanes));
   {
     OpBuilder::InsertionGuard guard(c.b);
     c.b.setInsertionPointToStart(loop.getBody());
@@ -353,8 +356,8 @@ void RowProgram::emitRow(ArrayRef<ColumnTask> tasks, int64_t columns, Value row,
 }
 
 void flashc::emitInto(Context &c, Value value, const Buffer &buffer) {
-  Index x(c.b, c.loc);
-  auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), c.rowsOf(value), x.constant(1));
+  auto loop = scf::ForOp::create(c.b, c.loc, c.firstRowOf(value), c.rowsOf(value),
+                                 Index(c.b, c.loc).constant(1));
   OpBuilder::InsertionGuard guard(c.b);
   c.b.setInsertionPointToStart(loop.getBody());
   Value row = loop.getInductionVar();

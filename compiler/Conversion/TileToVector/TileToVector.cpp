@@ -6,6 +6,7 @@
 
 #include "compiler/Conversion/TileToVector/TileToVector.h"
 #include "compiler/Conversion/TileToVector/Dot.h"
+#include "compiler/Conversion/TileToVector/KeepBits.h"
 #include "compiler/Conversion/TileToVector/RowProgram.h"
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/IR/Flash.h"
@@ -25,6 +26,8 @@ public:
 
   LogicalResult lower(Block &block) {
     for (Operation &op : block.without_terminator()) {
+      if (op.getNumResults() && c.scalars.contains(op.getResult(0)))
+        continue; // lowered ahead of its turn
       bool isFused = isElementwise(&op) || isa<tile::ReduceOp, tile::StoreOp>(op);
       if (isFused) {
         pending.push_back(&op);
@@ -112,6 +115,48 @@ private:
     return success();
   }
 
+  /// What a dot keeps of its rows where those that keep nothing may be left out of the block; or null.
+  Value keepOfIdleRows(Block &block) {
+    for (Operation &op : block) {
+      if (op.getNumRegions() != 0 && touchesTiles(op))
+        return {};
+      if (auto dot = dyn_cast<tile::DotOp>(op))
+        if (dot.getIdleRows() && isPure(c, dot.getKeep()))
+          return dot.getKeep();
+    }
+    return {};
+  }
+
+  /// The body of a loop, and its tiles into the buffers that carry them.
+  LogicalResult lowerBody(scf::ForOp loop, ArrayRef<Buffer> carried) {
+    if (failed(BlockLowering(c).lower(*loop.getBody())))
+      return failure();
+    for (auto [index, value] : llvm::enumerate(loop.getYieldedValues())) {
+      if (!tile::isTile(value.getType()))
+        continue;
+      if (isa<BlockArgument>(value) && value != loop.getRegionIterArg(index))
+        return loop.emitOpError() << "expected carried tiles that do not change places";
+      if (c.buffers.lookup(value).memory != carried[index].memory)
+        emitInto(c, value, carried[index]);
+    }
+    return success();
+  }
+
+  /// The same for the rows alone that `keep` keeps something of, and not even a load without any.
+  LogicalResult lowerActiveRows(scf::ForOp loop, ArrayRef<Buffer> carried, Value keep) {
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (!touchesTiles(op))
+        c.b.clone(op, c.scalars);
+    c.active = emitKeepBits(c, keep);
+    Value any = Index(c.b, c.loc).lt(c.active->begin, c.active->end);
+    auto branch = scf::IfOp::create(c.b, c.loc, any);
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPoint(branch.thenYield());
+    LogicalResult done = lowerBody(loop, carried);
+    c.active.reset();
+    return done;
+  }
+
   LogicalResult lowerLoop(scf::ForOp loop) {
     SmallVector<Value> scalarInits;
     SmallVector<Buffer> carried(loop.getNumRegionIterArgs());
@@ -144,17 +189,13 @@ private:
         c.b.setInsertionPointToEnd(body);
       else
         c.b.setInsertionPoint(body->getTerminator());
-      if (failed(BlockLowering(c).lower(*loop.getBody())))
+      Value keep = scalarInits.empty() ? keepOfIdleRows(*loop.getBody()) : Value();
+      if (failed(keep ? lowerActiveRows(loop, carried, keep) : lowerBody(loop, carried)))
         return failure();
       SmallVector<Value> yields;
-      for (auto [index, value] : llvm::enumerate(loop.getYieldedValues())) {
+      for (Value value : loop.getYieldedValues())
         if (!tile::isTile(value.getType()))
           yields.push_back(c.scalars.lookup(value));
-        else if (isa<BlockArgument>(value) && value != loop.getRegionIterArg(index))
-          return loop.emitOpError() << "expected carried tiles that do not change places";
-        else if (c.buffers.lookup(value).memory != carried[index].memory)
-          emitInto(c, value, carried[index]);
-      }
       if (!scalarInits.empty())
         scf::YieldOp::create(c.b, loop.getLoc(), yields);
     }

@@ -72,6 +72,14 @@ Scores emitScores(OpBuilder &b, Op op, TileMath &math, bool isScaled, bool rowsA
   return result;
 }
 
+/// Whether the loop around `op` carries its state and nothing else, so that a row without a key to keep
+/// changes nothing in a turn.
+bool isLoopState(OnlineAttentionOp op) {
+  auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+  return loop && llvm::equal(loop.getYieldedValues(), op.getResults()) &&
+         llvm::equal(loop.getRegionIterArgs(), op.getInit());
+}
+
 /// Algorithm 1, lines 9 to 13, with the running maximum as reference.
 void lower(OpBuilder &b, OnlineAttentionOp op) {
   Location loc = op.getLoc();
@@ -107,8 +115,10 @@ void lower(OpBuilder &b, OnlineAttentionOp op) {
   }
   // P meets V in the input type; l has summed it unrounded.
   Value rounded = math.round(p, cast<RankedTensorType>(op.getV().getType()).getElementType());
-  acc = tile::DotOp::create(b, loc, op.getAcc().getType(), rounded, op.getV(), acc, scores.keep,
-                            /*transpose_b=*/false);
+  // Beyond the end of the sequence V is 0, as P is, so only what the mask drops must not be multiplied.
+  Value keep = op.getMask().empty() ? Value() : scores.keep;
+  acc = tile::DotOp::create(b, loc, op.getAcc().getType(), rounded, op.getV(), acc, keep,
+                            /*transpose_b=*/false, /*idle_rows=*/keep && isLoopState(op));
   SmallVector<Value> results = {m, l, acc};
   if (op.getRowMax()) {
     results.push_back(reduceMax(tile::ReduceKind::Max));

@@ -43,8 +43,8 @@ def FlashSplitMaskedTiles : Pass<"flash-split-masked-tiles", "::mlir::func::Func
   let summary = "Classifies key tiles by the mask and splits their loop";
   let description = [{
     Solves the mask for the keys that some query of the tile keeps and for those that all of them keep. The loop
-    over all key tiles becomes three: partial tiles with the mask, full tiles without, partial tiles again. Empty
-    tiles are not visited.
+    over all key tiles becomes two: full tiles without the mask, then the partial ones before and after them with it.
+    Empty tiles are not visited.
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

@@ -20,26 +20,41 @@ using namespace flashc::flash;
 
 namespace {
 
-/// Clones `loop` over [from, to) with `init`; full tiles lose the mask and the end-of-sequence check.
-ValueRange cloneLoop(OpBuilder &b, scf::ForOp loop, Value from, Value to, ValueRange init,
-                     bool isFull) {
+/// Clones `loop` over [from, to) with `init`.
+scf::ForOp cloneLoop(OpBuilder &b, scf::ForOp loop, Value from, Value to, ValueRange init) {
   auto copy = cast<scf::ForOp>(b.clone(*loop));
   copy.setLowerBound(from);
   copy.setUpperBound(to);
   copy.getInitArgsMutable().assign(init);
-  if (isFull)
-    copy.walk([&](OnlineAttentionOp op) {
-      op.getMask().getBlocks().clear();
-      op.setBoundary(false);
-      // Every key of a full tile lies inside, so the tiles' valid sizes are their sizes.
-      for (Value tile : {op.getK(), op.getV()})
-        if (auto load = tile.getDefiningOp<tile::LoadOp>()) {
-          OpBuilder local(load);
-          int64_t rows = cast<RankedTensorType>(load.getTile().getType()).getDimSize(0);
-          load.getValidMutable()[0].assign(Index(local, load.getLoc()).constant(rows));
-        }
-    });
-  return copy.getResults();
+  return copy;
+}
+
+/// Makes the tiles of `loop` full ones, without the mask and the end-of-sequence check.
+void makeFull(scf::ForOp loop) {
+  loop.walk([&](OnlineAttentionOp op) {
+    op.getMask().getBlocks().clear();
+    op.setBoundary(false);
+    // Every key of a full tile lies inside, so the tiles' valid sizes are their sizes.
+    for (Value tile : {op.getK(), op.getV()})
+      if (auto load = tile.getDefiningOp<tile::LoadOp>()) {
+        OpBuilder local(load);
+        int64_t rows = cast<RankedTensorType>(load.getTile().getType()).getDimSize(0);
+        load.getValidMutable()[0].assign(Index(local, load.getLoc()).constant(rows));
+      }
+  });
+}
+
+/// Makes the turns of `loop` from `from` on stand for tiles that lie `distance` keys further.
+void jump(scf::ForOp loop, Value from, Value distance) {
+  Value turn = loop.getInductionVar();
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : turn.getUses())
+    uses.push_back(&use);
+  OpBuilder b = OpBuilder::atBlockBegin(loop.getBody());
+  Index x(b, loop.getLoc());
+  Value key = x.select(x.lt(turn, from), turn, x.add(turn, distance));
+  for (OpOperand *use : uses)
+    use->set(key);
 }
 
 void split(scf::ForOp loop, OnlineAttentionOp op) {
@@ -68,12 +83,18 @@ void split(scf::ForOp loop, OnlineAttentionOp op) {
   fullBegin = x.select(none, begin, fullBegin);
   fullStop = x.select(none, begin, fullStop);
 
-  ValueRange state = loop.getInitArgs();
-  if (!op.getMask().empty())
-    state = cloneLoop(b, loop, begin, fullBegin, state, /*isFull=*/false);
-  state = cloneLoop(b, loop, fullBegin, fullStop, state, /*isFull=*/true);
-  state = cloneLoop(b, loop, fullStop, end, state, /*isFull=*/false);
-  loop.replaceAllUsesWith(state);
+  // The order of tiles is free. Partial ones before and after the full ones share a loop, half of the code.
+  scf::ForOp full = cloneLoop(b, loop, fullBegin, fullStop, loop.getInitArgs());
+  makeFull(full);
+  Value skipped = x.sub(fullStop, fullBegin);
+  scf::ForOp partial;
+  if (op.getMask().empty()) {
+    partial = cloneLoop(b, loop, fullStop, end, full.getResults());
+  } else {
+    partial = cloneLoop(b, loop, begin, x.sub(end, skipped), full.getResults());
+    jump(partial, fullBegin, skipped);
+  }
+  loop.replaceAllUsesWith(partial.getResults());
   loop.erase();
 }
 

@@ -74,6 +74,8 @@ LogicalResult DotOp::verify() {
                     tensorOf(getKeep()).getShape() != a.getShape()))
     return emitOpError() << "(D2) expected keep of i1 in the shape of a, got "
                          << getKeep().getType();
+  if (getIdleRows() && !getKeep())
+    return emitOpError() << "(D3) expected keep beside idle_rows, got none";
   return success();
 }
 

@@ -80,12 +80,18 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments]> {
     `keep` (r, k), a term whose keep is false adds nothing, whatever a and b hold there: not 0 times inf.
 
     - (D1) shapes agree; a and b have one element type, the result is f32.
+    In the body of a loop, `idle_rows` promises of every row that keep drops altogether that it leaves its row of
+    each tile that the loop carries as it is. A lowering may pass over such rows, and over the whole tile where
+    there are no others.
+
     - (D2) init has the result's type; keep has a's shape, of i1.
+    - (D3) idle_rows comes with keep.
 
     Example: `%s = tile.dot %q, %k {transpose_b} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>`
   }];
   let arguments = (ins Tile_Tensor:$a, Tile_Tensor:$b, Optional<Tile_Tensor>:$init,
-                       Optional<Tile_Tensor>:$keep, UnitAttr:$transpose_b);
+                       Optional<Tile_Tensor>:$keep, UnitAttr:$transpose_b,
+                       UnitAttr:$idle_rows);
   let results = (outs Tile_Tensor:$result);
   let assemblyFormat = [{
     $a `,` $b (`init` `(` $init^ `:` type($init) `)`)? (`keep` `(` $keep^ `:` type($keep) `)`)? attr-dict `:`

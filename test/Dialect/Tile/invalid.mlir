@@ -138,6 +138,14 @@ func.func @D2_keep(%a: tensor<8x8xf32>) {
 
 // -----
 
+func.func @D3_idle_rows(%a: tensor<8x8xf32>) {
+  // expected-error @below {{(D3) expected keep beside idle_rows, got none}}
+  %c = tile.dot %a, %a {idle_rows} : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
 func.func @E1(%x: tensor<8x4xf32>) {
   // expected-error @below {{(E1) expected (r, c) to (r) of f32, got 'tensor<8x4xf32>' and 'tensor<4xf32>'}}
   %m = tile.reduce max %x : tensor<8x4xf32> -> tensor<4xf32>

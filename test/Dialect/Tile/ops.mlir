@@ -24,7 +24,9 @@ func.func @dot(%q: tensor<64x32xf32>, %k: tensor<64x32xf32>, %v: tensor<64x32xf3
   %s = tile.dot %q, %k {transpose_b} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>
   // CHECK: tile.dot %[[S]], %[[V]] init(%[[ACC]] : tensor<64x32xf32>) keep(%[[KEEP]] : tensor<64x64xi1>) : tensor<64x64xf32>, tensor<64x32xf32> -> tensor<64x32xf32>
   %o = tile.dot %s, %v init(%acc : tensor<64x32xf32>) keep(%keep : tensor<64x64xi1>) : tensor<64x64xf32>, tensor<64x32xf32> -> tensor<64x32xf32>
-  return %o : tensor<64x32xf32>
+  // CHECK: tile.dot {{.*}} keep({{.*}}) {idle_rows} :
+  %i = tile.dot %s, %v init(%o : tensor<64x32xf32>) keep(%keep : tensor<64x64xi1>) {idle_rows} : tensor<64x64xf32>, tensor<64x32xf32> -> tensor<64x32xf32>
+  return %i : tensor<64x32xf32>
 }
 
 // Half precision comes in, f32 goes out.
