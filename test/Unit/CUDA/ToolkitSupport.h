@@ -49,7 +49,7 @@ inline bool mustHaveToolkit() {
 inline std::string kernelPTX(const std::string &target, const std::string &name = "attention") {
   return "// flashc_kernel_info {\"abi\":1,\"name\":\"" + name + "\",\"target\":\"" + target +
          "\"}\n"
-         ".version 7.0\n.target " +
+         ".version 8.7\n.target " +
          target + "\n.address_size 64\n.visible .entry " + name +
          "(\n  .param .u64 pointer,\n  .param .u64 size,\n  .param .u64 stride\n)\n"
          ".maxntid 128, 1, 1\n{\n"
