@@ -36,7 +36,7 @@ struct View {
   std::vector<int64_t> strides; ///< 0 where the extent is below 2, but 1 in the last dimension
   bool empty = false;
 
-  View(const KernelArgument &argument, const DLTensor *tensor);
+  View(const KernelInfo &info, const KernelArgument &argument, const DLTensor *tensor);
 
   StridedView strided() const {
     return {data, static_cast<int64_t>(sizeOf(argument->dtype)), shape, strides};
@@ -57,8 +57,42 @@ struct View {
   }
 };
 
-void checkType(const KernelArgument &argument, const DLTensor &tensor) {
-  if (tensor.device.device_type != kDLCPU)
+/// The kind of a GPU tensor's memory.
+cuda::MemoryKind memoryKind(const std::string &name, const DLTensor &tensor) {
+  switch (tensor.device.device_type) {
+  case kDLCUDA:
+    return cuda::MemoryKind::Device;
+  case kDLCUDAManaged:
+    return cuda::MemoryKind::Managed;
+  case kDLCUDAHost:
+    return cuda::MemoryKind::PinnedHost;
+  default:
+    fail(name, ": expected a tensor in CUDA memory (device type 2), got device type ",
+         int(tensor.device.device_type), "; copy it to the device");
+  }
+}
+
+/// The device that the tensors are on. Managed and pinned memory is every device's, and DLPack gives
+/// it the ordinal 0; where there is nothing else, that decides.
+int findDevice(const KernelInfo &info, std::span<const DLTensor *const> tensors) {
+  size_t first = tensors.size();
+  for (size_t n = 0; n < tensors.size(); ++n) {
+    if (tensors[n]->device.device_type != kDLCUDA)
+      continue;
+    if (first == tensors.size())
+      first = n;
+    else if (tensors[n]->device.device_id != tensors[first]->device.device_id)
+      fail(info.arguments[n].name, ": expected a tensor on device ",
+           tensors[first]->device.device_id, ", as ", info.arguments[first].name, ", got device ",
+           tensors[n]->device.device_id, "; copy all tensors to one device");
+  }
+  return tensors[first < tensors.size() ? first : 0]->device.device_id;
+}
+
+void checkType(const KernelInfo &info, const KernelArgument &argument, const DLTensor &tensor) {
+  if (info.isForGPU())
+    memoryKind(argument.name, tensor);
+  else if (tensor.device.device_type != kDLCPU)
     fail(argument.name, ": expected a tensor in CPU memory (device type 1), got device type ",
          int(tensor.device.device_type), "; copy it to the host");
   const std::optional<DType> type = fromDLPack(tensor.dtype);
@@ -79,12 +113,13 @@ void checkShape(const KernelArgument &argument, std::span<const int64_t> shape) 
   }
 }
 
-View::View(const KernelArgument &argument, const DLTensor *tensor) : argument(&argument) {
+View::View(const KernelInfo &info, const KernelArgument &argument, const DLTensor *tensor)
+    : argument(&argument) {
   const std::string &name = argument.name;
   if (!tensor)
     fail(name, ": expected a tensor, got a null pointer");
   const size_t rank = argument.shape.size();
-  checkType(argument, *tensor);
+  checkType(info, argument, *tensor);
   if (tensor->ndim < 0 || static_cast<size_t>(tensor->ndim) != rank)
     fail(name, ": expected rank ", rank, ", got ", tensor->ndim);
   if (rank && !tensor->shape)
@@ -149,6 +184,7 @@ private:
 
   void checkSizes() const;
   void checkSequences() const;
+  void checkSequenceShapes() const;
   std::vector<int64_t> checkOffsets(const char *name, const char *ofWhat) const;
   void checkPackedBias(const std::vector<int64_t> &q, const std::vector<int64_t> &k) const;
   void checkUsed(const std::vector<int64_t> &offsetsK) const;
@@ -194,7 +230,27 @@ void Checker::checkSizes() const {
   }
 }
 
+/// The shapes of what packed sequences come with.
+void Checker::checkSequenceShapes() const {
+  for (const char *name : {"cu_seqlens_q", "cu_seqlens_k"})
+    if (get(name).shape[0] < 1)
+      fail(name, ": expected one value more than there are sequences, got none");
+  const int64_t count = get("cu_seqlens_q").shape[0];
+  if (get("cu_seqlens_k").shape[0] != count)
+    fail("cu_seqlens_k: expected ", count, " values, as in cu_seqlens_q, got ",
+         get("cu_seqlens_k").shape[0]);
+  expectShape("seqused_k", {count - 1}, "sequences", "cu_seqlens_q");
+  const View *bias = find("bias");
+  if (bias && (bias->shape[0] != count - 1 || bias->shape[1] != get("q").shape[2]))
+    fail("bias: expected ", count - 1, " sequences and ", get("q").shape[2],
+         " heads to go with cu_seqlens_q and q, got shape ", shapeToString(bias->shape));
+}
+
 void Checker::checkSequences() const {
+  if (isPacked())
+    checkSequenceShapes();
+  if (info.isForGPU())
+    return; // the values are the device's
   if (!isPacked()) {
     if (find("seqused_k"))
       checkUsed(std::vector<int64_t>());
@@ -202,11 +258,6 @@ void Checker::checkSequences() const {
   }
   const std::vector<int64_t> offsetsQ = checkOffsets("cu_seqlens_q", "q");
   const std::vector<int64_t> offsetsK = checkOffsets("cu_seqlens_k", "k");
-  if (offsetsQ.size() != offsetsK.size())
-    fail("cu_seqlens_k: expected ", offsetsQ.size(), " values, as in cu_seqlens_q, got ",
-         offsetsK.size());
-  expectShape("seqused_k", {static_cast<int64_t>(offsetsQ.size()) - 1}, "sequences",
-              "cu_seqlens_q");
   if (find("seqused_k"))
     checkUsed(offsetsK);
   if (find("bias"))
@@ -217,8 +268,6 @@ void Checker::checkSequences() const {
 std::vector<int64_t> Checker::checkOffsets(const char *name, const char *ofWhat) const {
   const View &view = get(name);
   const int64_t count = view.shape[0], total = get(ofWhat).shape[1];
-  if (count < 1)
-    fail(name, ": expected one value more than there are sequences, got none");
   std::vector<int64_t> offsets(count);
   for (int64_t n = 0; n < count; ++n) {
     offsets[n] = view.integerAt(n);
@@ -327,9 +376,11 @@ Binding::Binding(const KernelInfo &info, std::span<const DLTensor *const> tensor
   views.reserve(tensors.size());
   size_t wordCount = 0;
   for (size_t n = 0; n < tensors.size(); ++n) {
-    views.emplace_back(info.arguments[n], tensors[n]);
+    views.emplace_back(info, info.arguments[n], tensors[n]);
     wordCount += 3 + 2 * views[n].shape.size();
   }
+  if (info.isForGPU())
+    ordinal = findDevice(info, tensors);
   Checker(info, views).check();
 
   words.reserve(wordCount);
@@ -340,6 +391,24 @@ Binding::Binding(const KernelInfo &info, std::span<const DLTensor *const> tensor
     words.insert(words.end(), view.shape.begin(), view.shape.end());
     words.insert(words.end(), view.strides.begin(), view.strides.end());
   }
+  if (!info.isForGPU())
+    return;
+  for (size_t n = 0; n < views.size(); ++n) {
+    const size_t rank = views[n].shape.size();
+    const auto *extents = static_cast<const int64_t *>(pointers[n]) + 3;
+    forDevice.push_back({info.arguments[n].name,
+                         memoryKind(info.arguments[n].name, *tensors[n]),
+                         views[n].data,
+                         {extents, rank},
+                         {extents + rank, rank}});
+  }
+}
+
+std::vector<std::span<const int64_t>> Binding::shapes() const {
+  std::vector<std::span<const int64_t>> result;
+  for (const cuda::DeviceArgument &argument : forDevice)
+    result.push_back(argument.shape);
+  return result;
 }
 
 } // namespace flashc

@@ -156,6 +156,13 @@ flashc_status flashc_load(const void *object, size_t size, flashc_kernel **kerne
   });
 }
 
+flashc_status flashc_kernel_prepare(const flashc_kernel *kernel, DLDevice device) {
+  return guarded([&] {
+    require(kernel, "a kernel");
+    kernel->kernel->prepare(device);
+  });
+}
+
 flashc_kernel *flashc_kernel_retain(flashc_kernel *kernel) {
   if (kernel)
     kernel->references.fetch_add(1, std::memory_order_relaxed);
@@ -217,9 +224,7 @@ flashc_status flashc_run(const flashc_kernel *kernel, const DLTensor *const *ten
                          void *workspace, size_t workspaceBytes, int32_t threads, void *stream) {
   return guarded([&] {
     require(kernel, "a kernel");
-    if (stream)
-      flashc::fail("expected no stream for a kernel that runs on the CPU, got one");
-    kernel->kernel->run(tensorSpan(tensors, count), workspace, workspaceBytes, threads);
+    kernel->kernel->run(tensorSpan(tensors, count), workspace, workspaceBytes, threads, stream);
   });
 }
 

@@ -72,17 +72,42 @@ void checkFeatures(const KernelInfo &info) {
 } // namespace
 
 Kernel::Kernel(std::span<const std::byte> object) : bytes(object.begin(), object.end()) {
+  if (!cuda::DeviceKernel::recognizes(bytes)) {
+    loadForCPU();
+    return;
+  }
+  infoText = cuda::DeviceKernel::readInfo(bytes);
+  kernelInfo = KernelInfo::parse(infoText);
+  if (!kernelInfo.isForGPU())
+    fail("kernel object: expected kernels in the description of PTX, got none");
+  device = std::make_unique<const cuda::DeviceKernel>(bytes, kernelInfo.name, kernelInfo.target,
+                                                      *kernelInfo.launchPlan);
+}
+
+void Kernel::loadForCPU() {
   loaded = LoadedObject::load(bytes);
   infoText = loaded->text("flashc_kernel_info");
   kernelInfo = KernelInfo::parse(infoText);
+  if (kernelInfo.isForGPU())
+    fail("kernel object: expected machine code without kernels for a GPU, got some");
   checkFeatures(kernelInfo);
   gridFunction = loaded->function<GridFunction>("flashc_kernel_grid");
   workspaceFunction = loaded->function<WorkspaceFunction>("flashc_kernel_workspace");
   runFunction = loaded->function<RunFunction>("flashc_kernel_run");
 }
 
-FLASHC_CALLS_LOADED_CODE size_t Kernel::workspaceSize(void *const *args) const {
-  const int64_t size = workspaceFunction(args);
+void Kernel::prepare(DLDevice where) const {
+  if (where.device_type != (device ? kDLCUDA : kDLCPU))
+    fail("expected a device of type ", int(device ? kDLCUDA : kDLCPU), " for target ",
+         kernelInfo.target, ", got type ", int(where.device_type));
+  if (device)
+    device->prepare(where.device_id);
+}
+
+FLASHC_CALLS_LOADED_CODE size_t Kernel::workspaceSize(const Binding &binding) const {
+  if (device)
+    return device->workspaceSize(binding.shapes());
+  const int64_t size = workspaceFunction(binding.arguments());
   if (size < 0)
     throw StatusError(FLASHC_ERROR_INTERNAL,
                       concat("expected a workspace size from the kernel, got ", size));
@@ -90,22 +115,31 @@ FLASHC_CALLS_LOADED_CODE size_t Kernel::workspaceSize(void *const *args) const {
 }
 
 size_t Kernel::workspaceSize(std::span<const DLTensor *const> tensors) const {
-  const Binding binding(kernelInfo, tensors);
-  return workspaceSize(binding.arguments());
+  return workspaceSize(Binding(kernelInfo, tensors));
 }
 
-FLASHC_CALLS_LOADED_CODE void Kernel::run(std::span<const DLTensor *const> tensors, void *workspace,
-                                          size_t workspaceBytes, int threads) const {
+void Kernel::run(std::span<const DLTensor *const> tensors, void *workspace, size_t workspaceBytes,
+                 int threads, void *stream) const {
   if (threads < 0)
     fail("expected a number of threads, or 0 for one per processor, got ", threads);
+  if (stream && !device)
+    fail("expected no stream for a kernel that runs on the CPU, got one");
   const Binding binding(kernelInfo, tensors);
-  void *const *args = binding.arguments();
-  const size_t needed = workspaceSize(args);
+  const size_t needed = workspaceSize(binding);
   if (workspaceBytes < needed || (needed && !workspace))
     fail("expected a workspace of ", needed, " bytes, got ", workspace ? workspaceBytes : 0,
          "; ask for the size that these tensors need");
   if (needed && reinterpret_cast<uintptr_t>(workspace) % size_t(alignment) != 0)
     fail("expected a workspace at a multiple of ", size_t(alignment), ", got ", workspace);
+  if (device)
+    device->run(binding.deviceOrdinal(), binding.deviceArguments(), workspace,
+                static_cast<cuda::CUstream>(stream));
+  else
+    runOnCPU(binding.arguments(), workspace, threads);
+}
+
+FLASHC_CALLS_LOADED_CODE void Kernel::runOnCPU(void *const *args, void *workspace,
+                                               int threads) const {
   for (int64_t phase = 0; phase < kernelInfo.phases; ++phase)
     parallelFor(gridFunction(args, phase), threads,
                 [&](int64_t point, int) FLASHC_CALLS_LOADED_CODE {

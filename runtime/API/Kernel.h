@@ -2,8 +2,9 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// Holds a kernel object in executable memory and runs it on tensors: checks
-// them, then has the thread pool call the object once per grid point.
+// Holds a kernel object and runs it on tensors, which it checks first. A CPU's
+// is machine code in executable memory, which the thread pool calls once per
+// grid point; a GPU's is PTX, which the driver loads and launches.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FLASHC_RUNTIME_API_KERNEL_H
@@ -11,6 +12,7 @@
 
 #include "runtime/API/KernelInfo.h"
 #include "runtime/CPU/ObjectLoader.h"
+#include "runtime/CUDA/DeviceKernel.h"
 
 #include <dlpack/dlpack.h>
 
@@ -22,11 +24,14 @@
 
 namespace flashc {
 
+class Binding;
+
 /// Immutable; any number of threads may use one at once.
 class Kernel {
 public:
   /// Loads the kernel object `bytes` (copied). Throws Error when it is malformed, StatusError
-  /// (FLASHC_ERROR_UNSUPPORTED) when this host cannot run it.
+  /// (FLASHC_ERROR_UNSUPPORTED) when it is for a CPU and this host cannot run it; a GPU is only
+  /// asked for when it is needed.
   explicit Kernel(std::span<const std::byte> bytes);
 
   const KernelInfo &info() const { return kernelInfo; }
@@ -40,13 +45,16 @@ public:
   /// The bytes of workspace that `run` needs for `tensors`; checks them as `run` does.
   size_t workspaceSize(std::span<const DLTensor *const> tensors) const;
 
+  /// Loads the code on a GPU, as the first run there would; nothing to do on the CPU.
+  void prepare(DLDevice device) const;
+
   /// Runs on `tensors` (in argument order; see flashc.h for shapes and Binding.h for the checks)
-  /// and returns when done. `workspace`: workspaceSize(tensors) bytes or more, 64-byte aligned,
+  /// and returns when done, or, for a GPU, when all is queued on `stream` (a CUstream). `workspace`: workspaceSize(tensors) bytes or more, 64-byte aligned,
   /// for this run alone; null where that is 0. `threads`: at most so many; 0: one per processor.
   /// Each thread keeps a scratch buffer, as large as its largest kernel's, until it ends.
   /// Throws Error before anything is written.
   void run(std::span<const DLTensor *const> tensors, void *workspace, size_t workspaceBytes,
-           int threads = 0) const;
+           int threads = 0, void *stream = nullptr) const;
 
 private:
   using GridFunction = int64_t(void *const *args, int64_t phase);
@@ -54,9 +62,12 @@ private:
   using RunFunction = void(void *const *args, int64_t phase, int64_t point, void *scratch,
                            void *workspace);
 
-  size_t workspaceSize(void *const *args) const;
+  void loadForCPU();
+  size_t workspaceSize(const Binding &binding) const;
+  void runOnCPU(void *const *args, void *workspace, int threads) const;
 
   std::vector<std::byte> bytes;
+  std::unique_ptr<const cuda::DeviceKernel> device; ///< of a kernel for GPUs; then the rest is not
   std::shared_ptr<const LoadedObject> loaded;
   std::string infoText;
   KernelInfo kernelInfo;

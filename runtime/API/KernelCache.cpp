@@ -8,6 +8,7 @@
 #include "runtime/API/Provider.h"
 #include "runtime/API/Status.h"
 #include "runtime/CPU/HostCPU.h"
+#include "runtime/CUDA/Device.h"
 
 #include <algorithm>
 #include <future>
@@ -95,11 +96,21 @@ AttentionDesc resolveTarget(AttentionDesc desc) {
     desc.target = bestHostTarget().name;
     return desc;
   }
+  if (desc.target == "cuda") {
+    desc.target = cuda::bestDeviceTarget();
+    return desc;
+  }
   const TargetInfo *target = lookupTarget(desc.target);
   if (!target)
-    fail("target: expected cpu or one of ", listTargetNames(), ", got '",
+    fail("target: expected cpu, cuda or one of ", listTargetNames(), ", got '",
          desc.target.substr(0, 100), "'");
-  if (!HostCPU::get().canRun(*target))
+  if (!target->isSupported)
+    throw StatusError(FLASHC_ERROR_UNSUPPORTED,
+                      concat("target: expected one that code can be generated for, got ",
+                             target->name, ": ", target->unsupportedReason));
+  if (target->kind == TargetKind::GPU)
+    cuda::checkRunsHere(target->name);
+  else if (!HostCPU::get().canRun(*target))
     throw StatusError(FLASHC_ERROR_UNSUPPORTED,
                       concat("target: expected one that this machine runs, got ", target->name,
                              "; leave it out for the best one"));

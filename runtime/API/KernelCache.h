@@ -17,7 +17,7 @@
 
 namespace flashc {
 
-/// The kernel of `desc` for its target (none or "cpu": the host's best). The last 256 kernels used
+/// The kernel of `desc` for its target (none or "cpu": the host's best; "cuda": its first GPU's). The last 256 kernels used
 /// are kept. Safe from any thread. Throws Error for a description that is not acceptable, and
 /// StatusError when the host cannot run the target, there is no compiler, or it fails.
 std::shared_ptr<const Kernel> compileKernel(const AttentionDesc &desc);

@@ -45,6 +45,17 @@ int64_t parseBounded(const Json &json, const char *key, int64_t low, int64_t hig
   return value;
 }
 
+cuda::LaunchPlan parseLaunchPlan(const Json &json, const KernelInfo &info) {
+  std::vector<int64_t> ranks;
+  for (const KernelArgument &argument : info.arguments)
+    ranks.push_back(static_cast<int64_t>(argument.shape.size()));
+  cuda::LaunchPlan plan = cuda::LaunchPlan::parse(json, ranks);
+  if (plan.launches.size() != static_cast<size_t>(info.phases))
+    fail("kernel object: expected a kernel for each of ", info.phases, " phases, got ",
+         plan.launches.size());
+  return plan;
+}
+
 /// The rank of every argument that the runtime knows by name.
 int rankOf(std::string_view name) {
   if (name == "q" || name == "k" || name == "v" || name == "o" || name == "bias")
@@ -111,6 +122,8 @@ KernelInfo KernelInfo::parse(std::string_view text) {
     }
     for (const Json &argument : json.at("arguments"))
       info.arguments.push_back(parseArgument(argument));
+    if (json.contains("kernels"))
+      info.launchPlan = parseLaunchPlan(json, info);
   } catch (const Json::exception &error) {
     fail("kernel object: expected a description in flashc_kernel_info, got ", error.what(),
          "; was the object written by flashc?");

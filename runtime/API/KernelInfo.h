@@ -2,15 +2,18 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// The symbol flashc_kernel_info of every kernel object is a JSON text; this is
-// its typed form, checked, so that nothing else reads the JSON.
+// The symbol flashc_kernel_info of every kernel object, or its first line where
+// it is for GPUs, is a JSON text; this is its typed form, checked, so that
+// nothing else reads the JSON.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FLASHC_RUNTIME_API_KERNELINFO_H
 #define FLASHC_RUNTIME_API_KERNELINFO_H
 
+#include "runtime/CUDA/LaunchPlan.h"
 #include "runtime/Support/DType.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +29,7 @@ struct KernelArgument {
 
 struct KernelInfo {
   std::string name;
-  std::string target;                ///< "x86-64-v4"
+  std::string target;                ///< "x86-64-v4", "sm_80"
   std::vector<std::string> features; ///< what the code needs of the CPU, in LLVM's spelling
   std::string schedule;              ///< as text, for people
   std::string strategy;              ///< "online" or "standard"
@@ -35,6 +38,9 @@ struct KernelInfo {
   int64_t split = 0;                 ///< keys of a part that has states in the workspace; 0: none
   int64_t tileRows = 1;              ///< states of a part
   std::vector<KernelArgument> arguments;
+  std::optional<cuda::LaunchPlan> launchPlan; ///< of a kernel for GPUs
+
+  bool isForGPU() const { return launchPlan.has_value(); }
 
   /// The index of the argument `name`, or -1.
   int find(std::string_view name) const;

@@ -49,7 +49,8 @@ enum {
   FLASHC_ERROR_NO_COMPILER = 3, /**< libflashc was not found, or is of another version */
   FLASHC_ERROR_COMPILE = 4,     /**< the compiler refused the description */
   FLASHC_ERROR_MEMORY = 5,      /**< out of memory */
-  FLASHC_ERROR_INTERNAL = 6     /**< a defect of flashc */
+  FLASHC_ERROR_INTERNAL = 6,    /**< a defect of flashc */
+  FLASHC_ERROR_DEVICE = 7       /**< the GPU or its driver failed */
 };
 
 /** The library's version, as "0.1.0". */
@@ -87,15 +88,22 @@ FLASHC_API const char *flashc_attention_help(void);
 
 /*===-- Compiling and loading ---------------------------------------------===*/
 
-/** Compiles a description for its target (default: the best this host runs). Equal descriptions
- *  give the same kernel again, at once. Needs libflashc unless the kernel is cached in this
+/** Compiles a description for its target (default: the best this host's processor runs; "cuda": the
+ *  best of its first NVIDIA GPU). Equal descriptions give the same kernel again, at once. Needs libflashc unless the kernel is cached in this
  *  process; it is searched as the file FLASHC_LIBRARY names, beside this library, then as the
  *  dynamic linker does. Release with flashc_kernel_release. */
 FLASHC_API flashc_status flashc_compile(const flashc_attention *desc, flashc_kernel **kernel);
 
 /** Loads a kernel object, as `flashc compile --emit obj` writes it and flashc_kernel_object gives
- *  it. The bytes are copied. The object is code: load only what you trust. Needs no compiler. */
+ *  it: for a CPU machine code, for GPUs PTX, which needs a GPU only when it runs. The bytes are copied. The object is code: load only what you trust. Needs no compiler. */
 FLASHC_API flashc_status flashc_load(const void *object, size_t size, flashc_kernel **kernel);
+
+/** Loads a GPU kernel's code on `device` ({kDLCUDA, n}), which its first run there would do too, and
+ *  checks that the device can run it. It takes milliseconds to seconds, and it must be done before a
+ *  CUDA graph captures a run. The code stays on the device until the process ends, so that graphs and
+ *  runs under way outlive the kernel; equal kernels share it. For a CPU kernel, with {kDLCPU, 0},
+ *  there is nothing to do. */
+FLASHC_API flashc_status flashc_kernel_prepare(const flashc_kernel *kernel, DLDevice device);
 
 /** One more reference to a kernel (and its return). */
 FLASHC_API flashc_kernel *flashc_kernel_retain(flashc_kernel *kernel);
@@ -146,6 +154,12 @@ FLASHC_API int32_t flashc_kernel_find_argument(const flashc_kernel *kernel, cons
  * element [0,...,0], aligned to its size. `data` may be NULL when there are no elements. Bool
  * tensors are {kDLUInt, 8, 1} or DLPack's later kDLBool. Outputs must overlap nothing, themselves
  * included.
+ *
+ * A CPU kernel takes tensors of device type kDLCPU. A GPU kernel takes kDLCUDA, all on one device,
+ * which is the one that it runs on; kDLCUDAManaged and kDLCUDAHost (pinned) go along with these.
+ * Memory and stream belong to the device's primary context, as those of the CUDA runtime and of
+ * frameworks do; any other context may be current. The values of cu_seqlens and seqused_k, which the
+ * CPU checks, are not read by a run on a GPU: they must be right.
  */
 
 /** The bytes of workspace that flashc_run needs with tensors of these shapes (0 for the online
@@ -154,11 +168,17 @@ FLASHC_API flashc_status flashc_workspace_size(const flashc_kernel *kernel,
                                                const DLTensor *const *tensors, size_t count,
                                                size_t *bytes);
 
-/** Checks the tensors, runs the kernel and returns when it is done.
- *  `workspace`: at least flashc_workspace_size bytes, 64-byte aligned, used by this run alone;
- *  NULL when that is 0. `threads`: at most so many, 0 for one per processor. `stream`: NULL on the
- *  CPU. Each thread keeps a small scratch buffer for its later runs; nothing else is allocated on
- *  behalf of the computation. */
+/** Checks the tensors and runs the kernel; on the CPU, returns when it is done.
+ *  `workspace`: at least flashc_workspace_size bytes, 64-byte aligned, used by this run alone, in
+ *  the memory of the tensors' device; NULL when that is 0. `threads`: at most so many, 0 for one per
+ *  processor; GPUs do not look at it. `stream`: NULL on the CPU. Each thread keeps a small scratch
+ *  buffer for its later runs; nothing else is allocated on behalf of the computation.
+ *
+ *  On a GPU, `stream` is a CUstream or cudaStream_t (NULL: the legacy default stream), and the
+ *  function returns when the launches are queued there. It allocates nothing on the device, waits for
+ *  nothing and uses no other stream, so that a CUDA graph can capture it, after
+ *  flashc_kernel_prepare or a first run. Tensors and workspace must stay until the work is done;
+ *  failures of the work itself show in later calls, as with every CUDA kernel. */
 FLASHC_API flashc_status flashc_run(const flashc_kernel *kernel, const DLTensor *const *tensors,
                                     size_t count, void *workspace, size_t workspace_bytes,
                                     int32_t threads, void *stream);

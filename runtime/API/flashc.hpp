@@ -191,6 +191,13 @@ public:
                                             std::to_string(data.size()));
   }
 
+  /// The same view of memory that lives elsewhere: `Tensor(address, type, shape).on(kDLCUDA, 1)`.
+  Tensor on(DLDeviceType type, int ordinal = 0) const {
+    Tensor moved = *this;
+    moved.device = {type, ordinal};
+    return moved;
+  }
+
   /// A view of what `tensor` views.
   explicit Tensor(const DLTensor &tensor)
       : Tensor(tensor.data, tensor.dtype, {tensor.shape, tensor.shape + tensor.ndim},
@@ -235,10 +242,10 @@ private:
 using Tensors = std::vector<std::pair<std::string, Tensor>>;
 
 struct RunOptions {
-  void *workspace = nullptr; ///< see Kernel::workspaceSize; 64-byte aligned
+  void *workspace = nullptr; ///< see Kernel::workspaceSize; 64-byte aligned, on the tensors' device
   size_t workspaceBytes = 0;
-  int threads = 0;        ///< at most so many; 0: one per processor
-  void *stream = nullptr; ///< none on the CPU
+  int threads = 0;        ///< at most so many; 0: one per processor; not for GPUs
+  void *stream = nullptr; ///< a CUstream or cudaStream_t, none on the CPU
 };
 
 /// A compiled kernel: a shared handle to something immutable, usable from many threads at once.
@@ -263,7 +270,14 @@ public:
     return bytes;
   }
 
-  /// Runs and returns when done. Every argument of the kernel must be there.
+  /// Loads the code on CUDA device `ordinal`, as its first run there would: see
+  /// flashc_kernel_prepare.
+  void prepare(int ordinal) const {
+    detail::check(flashc_kernel_prepare(handle.get(), DLDevice{kDLCUDA, ordinal}));
+  }
+
+  /// Runs and returns when done, or, on a GPU, when the launches are queued on the stream. Every
+  /// argument of the kernel must be there.
   void run(const Tensors &tensors, const RunOptions &options = {}) const {
     const Arguments arguments(handle.get(), tensors);
     detail::check(flashc_run(handle.get(), arguments.pointers.data(), arguments.pointers.size(),
@@ -306,8 +320,8 @@ private:
   std::shared_ptr<flashc_kernel> handle;
 };
 
-/// Compiles for `target`, or where that is empty for the description's (default: this host's
-/// best). Equal descriptions give the same kernel again, at once.
+/// Compiles for `target` ("cuda": this host's first GPU), or where that is empty for the
+/// description's (default: the best of this host's processor). Equal descriptions give the same kernel again, at once.
 inline Kernel compile(const AttentionDesc &desc, const std::string &target = "") {
   if (!target.empty())
     return compile(AttentionDesc(desc).target(target));

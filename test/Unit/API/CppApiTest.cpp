@@ -129,6 +129,17 @@ TEST_F(CppApi, TensorsKeepOtherPeoplesViews) {
   EXPECT_EQ(again.dtype.code, kDLBfloat);
   EXPECT_EQ(again.strides[1], 2);
   EXPECT_EQ(again.byte_offset, 8u);
+  const DLTensor elsewhere = flashc::Tensor(q, {4, 6}).on(kDLCUDA, 2).toDLPackTensor();
+  EXPECT_EQ(elsewhere.device.device_type, kDLCUDA);
+  EXPECT_EQ(elsewhere.device.device_id, 2);
+  EXPECT_EQ(elsewhere.data, q.data());
+}
+
+TEST_F(CppApi, OnlyGPUsAreToBePrepared) {
+  const flashc::Kernel kernel = flashc::compile(AttentionDesc(DType::F32, 3).lse());
+  EXPECT_EQ(flashc_kernel_prepare(kernel.get(), {kDLCPU, 0}), FLASHC_OK);
+  EXPECT_EQ(messageOf([&] { kernel.prepare(0); }),
+            "expected a device of type 1 for target x86-64-v3, got type 2");
 }
 
 TEST_F(CppApi, CFunctionsTakeNullsAndTellArguments) {

@@ -8,6 +8,8 @@
 #ifndef FLASHC_TEST_UNIT_API_TESTSUPPORT_H
 #define FLASHC_TEST_UNIT_API_TESTSUPPORT_H
 
+#include "runtime/Support/Error.h"
+
 #include <dlpack/dlpack.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,104 @@
+//===- Resources.cpp - memory, streams and events of a GPU -*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// Destructors drop errors: what failed before is told already, and at the end of
+// the process the driver may be gone.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/CUDA/Resources.h"
+
+namespace flashc::cuda {
+namespace {
+
+/// Runs `body` in the device's context, whatever happens.
+template <typename Body> void atTheEnd(const Driver &driver, int ordinal, Body body) noexcept {
+  try {
+    const ContextScope context(driver, ordinal);
+    body();
+  } catch (...) {
+  }
+}
+
+} // namespace
+
+DeviceBuffer::DeviceBuffer(const Driver &driver, int ordinal, size_t bytes, std::string_view what)
+    : driver(driver), ordinal(ordinal), bytes(bytes) {
+  const ContextScope context(driver, ordinal);
+  if (bytes)
+    driver.check(driver.cuMemAlloc(&address, bytes), "cuMemAlloc", " for ", bytes, " bytes of ",
+                 what, " on device ", ordinal);
+}
+
+DeviceBuffer::~DeviceBuffer() {
+  if (address)
+    atTheEnd(driver, ordinal, [&] { driver.cuMemFree(address); });
+}
+
+void DeviceBuffer::copyFrom(std::span<const std::byte> host) {
+  if (host.size() != bytes)
+    fail("expected ", bytes, " bytes to copy to the device, got ", host.size());
+  const ContextScope context(driver, ordinal);
+  if (bytes)
+    driver.check(driver.cuMemcpyHtoD(address, host.data(), bytes), "cuMemcpyHtoD", " for ", bytes,
+                 " bytes");
+}
+
+void DeviceBuffer::copyTo(std::span<std::byte> host) const {
+  if (host.size() != bytes)
+    fail("expected room for ", bytes, " bytes from the device, got ", host.size());
+  const ContextScope context(driver, ordinal);
+  if (bytes)
+    driver.check(driver.cuMemcpyDtoH(host.data(), address, bytes), "cuMemcpyDtoH", " for ", bytes,
+                 " bytes");
+}
+
+void DeviceBuffer::fill(std::byte value) {
+  const ContextScope context(driver, ordinal);
+  if (!bytes)
+    return;
+  driver.check(driver.cuMemsetD8(address, static_cast<unsigned char>(value), bytes), "cuMemsetD8",
+               " for ", bytes, " bytes");
+  // The fill is queued on the legacy stream, which other streams need not wait for.
+  driver.check(driver.cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+Stream::Stream(const Driver &driver, int ordinal) : driver(driver), ordinal(ordinal) {
+  const ContextScope context(driver, ordinal);
+  driver.check(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+}
+
+Stream::~Stream() {
+  atTheEnd(driver, ordinal, [&] { driver.cuStreamDestroy(stream); });
+}
+
+void Stream::synchronize() const {
+  const ContextScope context(driver, ordinal);
+  driver.check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize", " on device ", ordinal);
+}
+
+Event::Event(const Driver &driver, int ordinal) : driver(driver), ordinal(ordinal) {
+  const ContextScope context(driver, ordinal);
+  driver.check(driver.cuEventCreate(&event, 0), "cuEventCreate");
+}
+
+Event::~Event() {
+  if (event)
+    atTheEnd(driver, ordinal, [&] { driver.cuEventDestroy(event); });
+}
+
+void Event::record(const Stream &stream) {
+  const ContextScope context(driver, ordinal);
+  driver.check(driver.cuEventRecord(event, stream.get()), "cuEventRecord");
+}
+
+double Event::secondsSince(const Event &begin) const {
+  const ContextScope context(driver, ordinal);
+  driver.check(driver.cuEventSynchronize(begin.event), "cuEventSynchronize");
+  driver.check(driver.cuEventSynchronize(event), "cuEventSynchronize");
+  float milliseconds = 0;
+  driver.check(driver.cuEventElapsedTime(&milliseconds, begin.event, event), "cuEventElapsedTime");
+  return milliseconds * 1e-3;
+}
+
+} // namespace flashc::cuda
