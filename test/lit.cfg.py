@@ -23,6 +23,10 @@ for name in [name for name in config.environment if name.startswith("FLASHC_")]:
 
 config.substitutions.append(("%data", os.path.join(config.test_source_root, "data")))
 config.substitutions.append(("%{python}", config.python or "python3"))
+# A driver without a GPU, and none at all whatever the machine has.
+fake_cuda = os.path.join(config.build_root, "test", "unit", "libFlashcFakeCUDA.so")
+config.substitutions.append(("%{fake-cuda}", "FLASHC_LIBCUDA=" + fake_cuda))
+config.substitutions.append(("%{no-cuda}", "FLASHC_LIBCUDA=libcuda-none.so.1"))
 
 if os.path.exists(os.path.join(bin_dir, "flashc")):
     config.available_features.add("flashc")

@@ -9,6 +9,7 @@
 #include "tools/flashc/Compiled.h"
 #include "tools/flashc/Execution.h"
 #include "tools/flashc/Json.h"
+#include "tools/flashc/Machine.h"
 #include "tools/flashc/Report.h"
 
 #include <algorithm>
@@ -28,33 +29,50 @@ double medianOf(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-Measurement measure(const Inputs &inputs, int threads, int64_t warmUps, int64_t repetitions) {
+/// How a measurement is made.
+struct Plan {
+  int threads = 0, device = 0;
+  int64_t warmUps = 0, repetitions = 0;
+};
+
+/// A GPU's runs are short and its clock adapts, so that it takes more of them.
+Plan readPlan(const Arguments &arguments, bool onGPU) {
+  Plan plan;
+  plan.threads = static_cast<int>(arguments.integer("threads", 0, 4096, 0));
+  plan.device = deviceOf(arguments);
+  plan.warmUps = arguments.integer("warm-up", 0, 1000000, onGPU ? 10 : 2);
+  plan.repetitions = arguments.integer("repetitions", 1, 1000000, onGPU ? 100 : 10);
+  return plan;
+}
+
+Measurement measure(const Inputs &inputs, const Plan &plan) {
   Measurement result;
   const Progress progress(inputs.desc.strategy == Strategy::Online ? "measuring online"
                                                                    : "measuring standard");
   const Kernel kernel(makeObject(inputs.desc));
   result.kernel = kernel.info();
-  Execution execution(kernel, inputs);
-  for (int64_t n = 0; n < warmUps; ++n)
-    execution.run(threads);
-  std::vector<double> seconds;
-  for (int64_t n = 0; n < repetitions; ++n)
-    seconds.push_back(execution.run(threads));
+  Execution execution(kernel, inputs, plan.device);
+  execution.run(plan.warmUps, plan.threads);
+  const std::vector<double> seconds = execution.run(plan.repetitions, plan.threads);
   result.median = medianOf(seconds);
   result.least = *std::min_element(seconds.begin(), seconds.end());
   return result;
 }
 
-void printJson(const Inputs &inputs, const Measurement &m, const PairCount &pairs, int threads,
-               int64_t repetitions) {
+void printJson(const Inputs &inputs, const Measurement &m, const PairCount &pairs,
+               const Plan &plan) {
   const Sizes &sizes = *inputs.sizes;
   const double flops = countFlops(inputs, pairs), bytes = leastBytes(inputs);
   nlohmann::ordered_json line;
   line["target"] = m.kernel.target;
   line["schedule"] = extractSchedule(m.kernel.schedule);
   line["strategy"] = m.kernel.strategy;
-  line["threads"] = effectiveThreads(threads);
-  line["cpu"] = HostCPU::get().brand();
+  if (m.kernel.isForGPU()) {
+    line["gpu"] = describeMachine(m.kernel, plan.device, 0);
+  } else {
+    line["threads"] = effectiveThreads(plan.threads);
+    line["cpu"] = HostCPU::get().brand();
+  }
   line["dtype"] = nameOf(inputs.desc.dtype);
   line["shape"] = {{"batch", sizes.batch},
                    {"sq", sizes.queries},
@@ -65,7 +83,7 @@ void printJson(const Inputs &inputs, const Measurement &m, const PairCount &pair
                    {"dv", inputs.desc.resolvedValueDim()},
                    {"packed", inputs.isPacked()}};
   line["layout"] = inputs.bhsd ? "bhsd" : "bshd";
-  line["repetitions"] = repetitions;
+  line["repetitions"] = plan.repetitions;
   line["median_s"] = m.median;
   line["min_s"] = m.least;
   line["flops"] = toJson(flops);
@@ -78,16 +96,15 @@ void printJson(const Inputs &inputs, const Measurement &m, const PairCount &pair
 
 void bench(Invocation &invocation) {
   const Arguments &arguments = invocation.arguments;
-  const int threads = static_cast<int>(arguments.integer("threads", 0, 4096, 0));
-  const int64_t warmUps = arguments.integer("warm-up", 0, 1000000, 2);
-  const int64_t repetitions = arguments.integer("repetitions", 1, 1000000, 10);
+  readPlan(arguments, false); // what is wrong with a flag is told before arrays are made
   if (arguments.has("compare") && arguments.has("strategy"))
     throw UsageError("expected either --compare or --strategy, got both; leave one out");
   Inputs inputs = loadInputs(arguments, Need::Data);
   printNotes(inputs);
-  inputs.desc.target = hostTarget(inputs.desc.target);
+  inputs.desc.target = runnableTarget(inputs.desc.target, deviceOf(arguments));
   if (!arguments.has("target"))
     invocation.settled = {"--target", inputs.desc.target};
+  const Plan plan = readPlan(arguments, lookupTarget(inputs.desc.target)->kind == TargetKind::GPU);
   const PairCount pairs = countPairsByCompiler(inputs);
 
   std::vector<Strategy> strategies = {inputs.desc.strategy};
@@ -95,13 +112,15 @@ void bench(Invocation &invocation) {
     strategies = {Strategy::Online, Strategy::Standard};
   Table table;
   table.add({"strategy", "target", "schedule", "median", "min", "TFLOP/s", "GB/s"});
+  std::string machine;
   for (const Strategy strategy : strategies) {
     inputs.desc.strategy = strategy;
-    const Measurement m = measure(inputs, threads, warmUps, repetitions);
+    const Measurement m = measure(inputs, plan);
     if (arguments.has("json")) {
-      printJson(inputs, m, pairs, threads, repetitions);
+      printJson(inputs, m, pairs, plan);
       continue;
     }
+    machine = describeMachine(m.kernel, plan.device, plan.threads);
     const double rate = m.median > 0 ? 1 / m.median : 0;
     table.add({m.kernel.strategy, m.kernel.target, extractSchedule(m.kernel.schedule),
                describeSeconds(m.median), describeSeconds(m.least),
@@ -111,9 +130,8 @@ void bench(Invocation &invocation) {
   if (arguments.has("json"))
     return;
   std::cout << describeProblem(inputs) << "\n"
-            << HostCPU::get().brand() << ", " << effectiveThreads(threads) << " threads, "
-            << repetitions << " runs after " << warmUps << " to warm up; "
-            << describeFlops(countFlops(inputs, pairs))
+            << machine << ", " << plan.repetitions << " runs after " << plan.warmUps
+            << " to warm up; " << describeFlops(countFlops(inputs, pairs))
             << (pairs.exact ? "" : " at most (" + pairs.why + ")") << ", "
             << describeBytes(leastBytes(inputs)) << " per run\n\n";
   table.print(std::cout);
@@ -127,7 +145,8 @@ Command benchCommand() {
   command.summary = "Measure how fast attention runs on this machine.";
   command.usage = "(--random SIZES | --q FILE --k FILE --v FILE) [FLAGS...]";
   command.description = R"(
-Compiles once, runs --warm-up times, then measures --repetitions runs, each from the call to its return.
+Compiles once, runs --warm-up times, then measures --repetitions runs, each from the call to its return;
+on a GPU between events before and after its kernels.
 
 Operations are those of the two matrix products over the kept pairs, 2*pairs*(D + Dv): without a mask
 4*B*Hq*Sq*Sk*D for Dv = D, and about half of it for a causal mask. Causal masks, windows and lengths are
@@ -137,14 +156,16 @@ are these over the median time.
 
   flashc bench --random 4,2048,2048,16,16,64,64 --causal bottom-right --compare
   flashc bench --random 1,1,8192,32,8,128,128 --queries 1 --dtype bf16 --json
+  flashc bench --random 4,4096,4096,16,16,128,128 --dtype bf16 --causal bottom-right --target cuda
 
---json prints one object a line and strategy: target, schedule, strategy, threads, cpu, dtype, shape,
-layout, repetitions, median_s, min_s, flops, flops_exact, bytes, tflop_per_s, gb_per_s.
+--json prints one object a line and strategy: target, schedule, strategy, threads and cpu (or gpu), dtype,
+shape, layout, repetitions, median_s, min_s, flops, flops_exact, bytes, tflop_per_s, gb_per_s.
 )";
   command.ownFlags = {{"Measuring",
                        {{"threads", "N", "Use at most N threads (default: one per processor)."},
-                        {"repetitions", "N", "Measure N runs (default 10)."},
-                        {"warm-up", "N", "Run N times before (default 2)."},
+                        deviceFlag(),
+                        {"repetitions", "N", "Measure N runs (default 10; on a GPU 100)."},
+                        {"warm-up", "N", "Run N times before (default 2; on a GPU 10)."},
                         {"compare", "", "Measure both strategies, online and standard."},
                         {"json", "", "One JSON object a line instead of a table."}}}};
   command.run = bench;

@@ -135,6 +135,8 @@ ScheduleSizes parseScheduleBody(const std::string &body) {
   const std::pair<const char *, std::array<int64_t, 2> *> fields[] = {{"tile", &sizes.tile},
                                                                       {"micro", &sizes.micro}};
   for (const auto &[name, values] : fields) {
+    if (values == &sizes.micro && body.find(name) == std::string::npos)
+      continue; // GPUs have none
     const size_t at = body.find('[', body.find(name));
     std::istringstream in(at == std::string::npos ? "" : body.substr(at));
     char bracket, comma;

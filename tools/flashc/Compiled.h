@@ -47,7 +47,7 @@ std::string extractRegion(const std::string &text, const std::string &name);
 /// The body of the first #flash.schedule<...> in `text`, or `text` where there is none.
 std::string extractSchedule(const std::string &text);
 
-/// tile and micro in such a body. Throws Error where they are not there.
+/// tile and, for CPUs, micro in such a body. Throws Error where they are not there.
 ScheduleSizes parseScheduleBody(const std::string &body);
 
 } // namespace flashc::tool

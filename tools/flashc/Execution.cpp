@@ -5,9 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/flashc/Execution.h"
 #include "runtime/API/Binding.h"
-#include "runtime/CPU/HostCPU.h"
 #include "tools/flashc/Shapes.h"
-#include "tools/flashc/Suggest.h"
 
 #include <algorithm>
 #include <chrono>
@@ -58,8 +56,13 @@ ArgumentView viewAsArgument(std::string_view name, const HostArray &array, const
 
 void Execution::FreeAligned::operator()(void *memory) const { std::free(memory); }
 
-Execution::Execution(const Kernel &kernel, const Inputs &inputs) : kernel(kernel), inputs(inputs) {
+Execution::Execution(const Kernel &kernel, const Inputs &inputs, int device)
+    : kernel(kernel), inputs(inputs) {
   const KernelInfo &info = kernel.info();
+  if (info.isForGPU()) {
+    onDevice = std::make_unique<DeviceArrays>(device, info.target);
+    kernel.prepare({kDLCUDA, device});
+  }
   for (const auto &[name, array] : inputs.arrays)
     if (info.find(name) < 0)
       fail("expected arrays for the kernel's arguments (", argumentNames(), "), got ", name,
@@ -67,26 +70,35 @@ Execution::Execution(const Kernel &kernel, const Inputs &inputs) : kernel(kernel
   for (const KernelArgument &argument : info.arguments) {
     if (argument.isOutput) {
       HostArray &array = outputs[argument.name] = makeResult(argument.name);
-      bind(argument, array.data.data(), array);
+      bind(argument, array);
       continue;
     }
     const HostArray *array = inputs.find(argument.name);
     if (!array)
       fail("expected an array for the kernel's argument ", argument.name, ", got none; give ",
            flagOf(argument.name), " or --capture ", argument.name, "=FILE");
-    bind(argument, array->data.data(), *array);
+    bind(argument, *array);
   }
   for (const DLTensor &tensor : tensors)
     pointers.push_back(&tensor);
+  makeWorkspace();
+}
+
+void Execution::makeWorkspace() {
   workspaceBytes = kernel.workspaceSize(pointers);
   if (workspaceBytes == 0)
     return;
+  if (onDevice) {
+    workspace = onDevice->allocate("the workspace", workspaceBytes);
+    return;
+  }
   checkMemory(static_cast<double>(workspaceBytes), "workspace");
   constexpr size_t alignment = 64;
-  workspace.reset(
+  hostWorkspace.reset(
       std::aligned_alloc(alignment, (workspaceBytes + alignment - 1) / alignment * alignment));
-  if (!workspace)
+  if (!hostWorkspace)
     throw std::bad_alloc();
+  workspace = hostWorkspace.get();
 }
 
 std::string Execution::argumentNames() const {
@@ -115,11 +127,17 @@ HostArray Execution::makeResult(const std::string &name) const {
   return array;
 }
 
-void Execution::bind(const KernelArgument &argument, const void *data, const HostArray &array) {
+void Execution::bind(const KernelArgument &argument, const HostArray &array) {
   ArgumentView &view = views.emplace_back(viewAsArgument(argument.name, array, inputs));
   DLTensor &tensor = tensors.emplace_back();
-  tensor.data = const_cast<void *>(data);
-  tensor.device = {kDLCPU, 0};
+  if (onDevice) {
+    // Results too, so that what the kernel leaves out stays NaN.
+    tensor.data = onDevice->upload(argument.name, array.data);
+    tensor.device = {kDLCUDA, onDevice->ordinal()};
+  } else {
+    tensor.data = const_cast<std::byte *>(array.data.data());
+    tensor.device = {kDLCPU, 0};
+  }
   tensor.ndim = static_cast<int32_t>(view.shape.size());
   tensor.dtype = toDLPack(array.dtype);
   tensor.shape = view.shape.data();
@@ -127,33 +145,26 @@ void Execution::bind(const KernelArgument &argument, const void *data, const Hos
   tensor.byte_offset = 0;
 }
 
-double Execution::run(int threads) {
-  const auto begin = std::chrono::steady_clock::now();
-  kernel.run(pointers, workspace.get(), workspaceBytes, threads);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+std::vector<double> Execution::run(int64_t repetitions, int threads) {
+  if (onDevice)
+    return onDevice->measure(repetitions, [&](void *stream) {
+      kernel.run(pointers, workspace, workspaceBytes, threads, stream);
+    });
+  std::vector<double> seconds;
+  for (int64_t n = 0; n < repetitions; ++n) {
+    const auto begin = std::chrono::steady_clock::now();
+    kernel.run(pointers, workspace, workspaceBytes, threads);
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return seconds;
 }
 
-std::string hostTarget(const std::string &name) {
-  if (name.empty() || name == "cpu")
-    return std::string(bestHostTarget().name);
-  const TargetInfo *target = lookupTarget(name);
-  if (!target) {
-    std::vector<std::string> names = {"cpu"};
-    for (const TargetInfo &known : allTargets())
-      names.emplace_back(known.name);
-    fail("--target: expected cpu or one of ", listTargetNames(),
-         " ('flashc targets' describes them), got '", name, "'", didYouMean(name, names));
-  }
-  if (!target->isSupported)
-    fail("--target: expected a target that code can be generated for, got ", name, ": ",
-         target->unsupportedReason);
-  std::string missing;
-  for (const std::string &feature : HostCPU::get().missingFeatures(target->requiredFeatures))
-    missing += (missing.empty() ? "" : ", ") + feature;
-  if (!missing.empty())
-    fail("--target: expected a target that this machine runs, got ", name, ", which needs ",
-         missing, "; leave --target out for ", bestHostTarget().name);
-  return name;
+const std::map<std::string, HostArray> &Execution::results() {
+  if (onDevice)
+    for (auto &[name, array] : outputs)
+      onDevice->download(name, array.data);
+  return outputs;
 }
 
 } // namespace flashc::tool

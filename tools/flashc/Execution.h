@@ -3,13 +3,14 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 // Views the user's arrays as the kernel's arguments, allocates results and workspace, and runs. Layouts and
-// broadcasts are strides: nothing is copied.
+// broadcasts are strides: nothing is copied but to and from a GPU.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FLASHC_TOOLS_FLASHC_EXECUTION_H
 #define FLASHC_TOOLS_FLASHC_EXECUTION_H
 
 #include "runtime/API/Kernel.h"
+#include "tools/flashc/DeviceArrays.h"
 #include "tools/flashc/Inputs.h"
 
 #include <deque>
@@ -29,15 +30,17 @@ ArgumentView viewAsArgument(std::string_view name, const HostArray &array, const
 
 class Execution {
 public:
-  /// Binds `inputs`, which must outlive it, to the kernel. Throws Error where the kernel's arguments and
-  /// the arrays are not the same ones.
-  Execution(const Kernel &kernel, const Inputs &inputs);
+  /// Binds `inputs`, which must outlive it, to the kernel; `device` is where one for GPUs runs, and its code
+  /// is loaded there. Throws Error where the kernel's arguments and the arrays are not the same ones.
+  Execution(const Kernel &kernel, const Inputs &inputs, int device = 0);
 
-  /// Runs once; returns the seconds it took. `threads` as in Kernel::run.
-  double run(int threads);
+  /// Runs so many times, until done; returns the seconds that each took, on a GPU those of the kernels alone.
+  /// `threads` as in Kernel::run.
+  std::vector<double> run(int64_t repetitions, int threads);
 
   /// The results in the user's layout, by argument name: o, and lse and row_max where the kernel has them.
-  const std::map<std::string, HostArray> &results() const { return outputs; }
+  /// From a GPU they are copied now.
+  const std::map<std::string, HostArray> &results();
 
 private:
   struct FreeAligned {
@@ -45,7 +48,8 @@ private:
   };
 
   HostArray makeResult(const std::string &name) const;
-  void bind(const KernelArgument &argument, const void *data, const HostArray &array);
+  void bind(const KernelArgument &argument, const HostArray &array);
+  void makeWorkspace();
   std::string argumentNames() const;
 
   const Kernel &kernel;
@@ -54,12 +58,11 @@ private:
   std::deque<ArgumentView> views;
   std::deque<DLTensor> tensors;
   std::vector<const DLTensor *> pointers;
-  std::unique_ptr<void, FreeAligned> workspace;
+  std::unique_ptr<DeviceArrays> onDevice; ///< where the kernel is for GPUs
+  std::unique_ptr<void, FreeAligned> hostWorkspace;
+  void *workspace = nullptr;
   size_t workspaceBytes = 0;
 };
-
-/// The name of `target` ("" or "cpu": this machine's best), after a check that this machine runs it.
-std::string hostTarget(const std::string &target);
 
 } // namespace flashc::tool
 

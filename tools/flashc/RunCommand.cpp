@@ -3,12 +3,12 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/CPU/ThreadPool.h"
 #include "runtime/IO/ByteSource.h"
 #include "tools/flashc/Check.h"
 #include "tools/flashc/Commands.h"
 #include "tools/flashc/Compiled.h"
 #include "tools/flashc/Execution.h"
+#include "tools/flashc/Machine.h"
 #include "tools/flashc/Outputs.h"
 #include "tools/flashc/Report.h"
 
@@ -30,7 +30,7 @@ std::vector<std::byte> takeObject(Invocation &invocation, Inputs &inputs) {
     SourceStream stream(*file);
     return readBytes(stream, file->size());
   }
-  inputs.desc.target = hostTarget(inputs.desc.target);
+  inputs.desc.target = runnableTarget(inputs.desc.target, deviceOf(arguments));
   if (!arguments.has("target"))
     invocation.settled = {"--target", inputs.desc.target};
   const Progress progress("compiling");
@@ -71,29 +71,32 @@ void run(Invocation &invocation) {
   const OutputFiles files(arguments);
   Inputs inputs = loadInputs(arguments, Need::Data);
   printNotes(inputs);
+  const int device = deviceOf(arguments);
   const Kernel kernel(takeObject(invocation, inputs));
+  checkDeviceFlag(arguments, kernel.info());
   checkResultsOf(kernel.info(), inputs.desc);
-  Execution execution(kernel, inputs);
-  const double seconds = execution.run(threads);
+  Execution execution(kernel, inputs, device);
+  const double seconds = execution.run(1, threads).front();
+  const std::map<std::string, HostArray> &results = execution.results();
 
   std::vector<CheckLine> checks;
   if (arguments.has("check")) {
     const Progress progress("checking against float64");
-    checks = checkResults(inputs, execution.results(), threads);
+    checks = checkResults(inputs, results, threads);
   }
   std::string failures;
   for (const CheckLine &line : checks)
     if (!line.passed)
       failures += (failures.empty() ? "" : ", ") + line.result;
   if (failures.empty())
-    files.write(execution.results());
+    files.write(results);
 
   Table table;
   table.add({"target", kernel.info().target});
   table.add({"schedule", extractSchedule(kernel.info().schedule)});
   table.add({"problem", describeProblem(inputs)});
-  table.add({"time", concat(describeSeconds(seconds), " (one run, ", effectiveThreads(threads),
-                            " threads)")});
+  table.add({"time", concat(describeSeconds(seconds), " (one run; ",
+                            describeMachine(kernel.info(), device, threads), ")")});
   table.add({"speed", describeSpeed(inputs, seconds)});
   table.add({"memory", describeMemory(inputs, kernel.info())});
   table.print(std::cout);
@@ -114,18 +117,20 @@ Command runCommand() {
   command.summary = "Compile attention and run it on arrays of files, or random ones.";
   command.usage = "(--q FILE --k FILE --v FILE | --inputs FILE | --random SIZES) [FLAGS...]";
   command.description = R"(
-Compiles the attention that the flags describe for this machine, runs exactly the object that 'flashc
-compile --emit obj' writes, and prints target, schedule, sizes, time and speed. Speed counts
+Compiles the attention that the flags describe for this machine, or with --target cuda for its GPU, runs
+exactly the object that 'flashc compile --emit obj' writes, and prints target, schedule, sizes, time and speed. Speed counts
 2*(D + Dv) operations per query and kept key. Result files are .npy (bf16 as f32) and appear only when
 everything has succeeded.
 
   flashc run --q q.npy --k k.npy --v v.npy --causal bottom-right --out o.npy --lse lse.npy
   flashc run --inputs qkv.npz --dtype bf16 --window 128,0 --check
+  flashc run --random 4,2048,2048,16,16,128,128 --dtype bf16 --target cuda
 )";
   command.ownFlags = {
       {"Running",
        {{"out", "FILE.npy", "Write o here, in the inputs' type and layout (bf16 as f32)."},
         {"threads", "N", "Use at most N threads (default: one per processor)."},
+        deviceFlag(),
         {"check", "",
          "Compare every result with a float64 reference. Passes within twice the error of an "
          "unfused "
