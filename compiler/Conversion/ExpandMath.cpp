@@ -298,7 +298,8 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>>
     auto target = module ? module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName)
                          : flash::TargetAttr();
     const TargetInfo *info = target ? lookupTarget(target.getName()) : nullptr;
-    bool isNative = nativeBF16 || (info && info->hasBF16Dot);
+    // GPUs before sm_80 convert in software, which LLVM expands by itself.
+    bool isNative = nativeBF16 || (info && (info->hasBF16Dot || info->kind == TargetKind::GPU));
     populateExpandMathPatterns(
         patterns, {.nativeBF16 = isNative, .hasAVX512 = info && info->vectorBits == 512});
     walkAndApplyPatterns(getOperation(), std::move(patterns));

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/KernelEntries.h"
+#include "compiler/Conversion/KernelInfo.h"
 #include "compiler/Conversion/TileToVector/TileToVector.h"
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/IR/Flash.h"
@@ -20,28 +21,6 @@ using namespace flashc;
 
 namespace {
 
-/// Name, element type, shape and role of a kernel argument, as JSON.
-llvm::json::Value describeArgument(func::FuncOp func, unsigned index) {
-  auto type = cast<MemRefType>(func.getArgumentTypes()[index]);
-  auto text = [&](StringRef key) {
-    auto attribute = func.getArgAttrOfType<StringAttr>(index, key);
-    return attribute ? attribute.getValue().str() : std::string();
-  };
-  std::string dtype = text("flash.dtype");
-  if (dtype.empty()) {
-    llvm::raw_string_ostream(dtype) << type.getElementType();
-  }
-  llvm::json::Array shape;
-  for (int64_t size : type.getShape())
-    shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
-  bool isOutput = func.getArgAttr(index, flash::kOutputAttrName) != nullptr;
-  return llvm::json::Object{{"name", text(flash::kArgNameAttrName)},
-                            {"dtype", dtype},
-                            {"rank", type.getRank()},
-                            {"static_shape", std::move(shape)},
-                            {"role", isOutput ? "output" : "input"}};
-}
-
 class EntryBuilder {
 public:
   explicit EntryBuilder(ModuleOp module)
@@ -49,28 +28,10 @@ public:
         loc(module.getLoc()), pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
 
   LogicalResult run() {
-    for (auto func : module.getOps<func::FuncOp>()) {
-      if (auto phase = func->getAttrOfType<IntegerAttr>(kGridAttrName))
-        grids[phase.getInt()] = func;
-      else if (auto phase = func->getAttrOfType<IntegerAttr>(flash::kKernelAttrName))
-        kernels[phase.getInt()] = func;
-      else if (func->hasAttr(flash::kWorkspaceAttrName))
-        workspaceSize = func;
-    }
-    auto samePhase = [](auto &a, auto &b) { return a.first == b.first; };
-    if (kernels.empty() ||
-        !std::equal(kernels.begin(), kernels.end(), grids.begin(), grids.end(), samePhase))
-      return module.emitOpError() << "expected kernels with a grid each, got " << kernels.size()
-                                  << " kernels and " << grids.size() << " grids";
-    if (!module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName))
-      return module.emitOpError() << "expected the module attribute " << flash::kTargetAttrName;
-    for (auto &[phase, kernel] : kernels)
-      if (!kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName))
-        return kernel.emitOpError() << "expected a " << flash::kScheduleAttrName << " attribute";
-    FunctionType type = grids.begin()->second.getFunctionType();
-    for (Type argument : type.getInputs())
-      if (!isa<MemRefType>(argument))
-        return module.emitOpError() << "expected kernel arguments in memory, got " << argument;
+    FailureOr<KernelFunctions> found = KernelFunctions::find(module);
+    if (failed(found))
+      return failure();
+    functions = std::move(*found);
     for (auto func : module.getOps<func::FuncOp>())
       func.setPrivate();
     b.setInsertionPointToEnd(module.getBody());
@@ -92,7 +53,7 @@ private:
   /// The arguments that all kernels share, from an array of pointers to descriptors. A descriptor in memory has
   /// the words of the struct that memrefs lower to.
   SmallVector<Value> unpack(Value array, Value workspace) {
-    func::FuncOp kernel = grids.begin()->second;
+    func::FuncOp kernel = functions.grids.begin()->second;
     SmallVector<Value> values;
     for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes().drop_back())) {
       Value slot = LLVM::GEPOp::create(b, loc, pointer, pointer, array,
@@ -138,37 +99,14 @@ private:
   }
 
   void emitInfo() {
-    func::FuncOp kernel = grids.begin()->second;
-    auto target = module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
-    const TargetInfo *info = lookupTarget(target.getName());
     int64_t scratch = 0;
-    for (auto &[phase, func] : kernels)
+    for (auto &[phase, func] : functions.kernels)
       if (auto needed = func->getAttrOfType<IntegerAttr>(kScratchAttrName))
         scratch = std::max(scratch, needed.getInt());
-    auto schedule =
-        kernels.begin()->second->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
-    std::string scheduleText;
-    llvm::raw_string_ostream(scheduleText) << schedule;
-    llvm::json::Array arguments, features;
-    for (unsigned i = 0; i + 1 < kernel.getNumArguments(); ++i)
-      arguments.push_back(describeArgument(kernel, i));
-    for (std::string_view feature : info->requiredFeatures)
-      features.push_back(std::string(feature));
-    StringRef name = kernel.getName();
-    llvm::json::Value json =
-        llvm::json::Object{{"abi", 1},
-                           {"name", name.take_front(name.find("_phase")).str()},
-                           {"target", target.getName().str()},
-                           {"features", std::move(features)},
-                           {"scratch_bytes", scratch},
-                           {"phases", static_cast<int64_t>(kernels.size())},
-                           {"schedule", scheduleText},
-                           {"split", schedule.getSplit()},
-                           {"tile_rows", schedule.getTile().front()},
-                           {"strategy", flash::stringifyStrategy(schedule.getStrategy()).str()},
-                           {"arguments", std::move(arguments)}};
+    llvm::json::Object json = describeKernels(module, functions);
+    json["scratch_bytes"] = scratch;
     std::string text;
-    llvm::raw_string_ostream(text) << json;
+    llvm::raw_string_ostream(text) << llvm::json::Value(std::move(json));
     text.push_back('\0');
     auto type = LLVM::LLVMArrayType::get(b.getI8Type(), text.size());
     LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::External,
@@ -179,7 +117,7 @@ private:
     auto func = create("flashc_kernel_grid", {pointer, b.getI64Type()}, b.getI64Type());
     SmallVector<Value> arguments = unpack(func.getArgument(0), nullPointer());
     Value points = arith::ConstantIndexOp::create(b, loc, 0);
-    for (auto &[phase, grid] : grids) {
+    for (auto &[phase, grid] : functions.grids) {
       auto branch =
           scf::IfOp::create(b, loc, b.getIndexType(), isPhase(func.getArgument(1), phase), true);
       OpBuilder::InsertionGuard guard(b);
@@ -195,8 +133,9 @@ private:
   void emitWorkspace() {
     auto func = create("flashc_kernel_workspace", {pointer}, b.getI64Type());
     Value size = arith::ConstantIndexOp::create(b, loc, 0);
-    if (workspaceSize)
-      size = func::CallOp::create(b, loc, workspaceSize, unpack(func.getArgument(0), nullPointer()))
+    if (functions.workspaceSize)
+      size = func::CallOp::create(b, loc, functions.workspaceSize,
+                                  unpack(func.getArgument(0), nullPointer()))
                  .getResult(0);
     func::ReturnOp::create(b, loc, toI64(size));
   }
@@ -207,8 +146,8 @@ private:
     SmallVector<Value> arguments = unpack(func.getArgument(0), func.getArgument(4));
     arguments.push_back(toIndex(func.getArgument(2)));
     arguments.push_back(
-        bytes(kernels.begin()->second.getArgumentTypes().back(), func.getArgument(3)));
-    for (auto &[phase, kernel] : kernels) {
+        bytes(functions.kernels.begin()->second.getArgumentTypes().back(), func.getArgument(3)));
+    for (auto &[phase, kernel] : functions.kernels) {
       auto branch = scf::IfOp::create(b, loc, isPhase(func.getArgument(1), phase), false);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
@@ -222,8 +161,7 @@ private:
   LLVMTypeConverter converter;
   Location loc;
   Type pointer;
-  std::map<int64_t, func::FuncOp> grids, kernels;
-  func::FuncOp workspaceSize;
+  KernelFunctions functions;
 };
 
 struct KernelEntries : PassWrapper<KernelEntries, OperationPass<ModuleOp>> {

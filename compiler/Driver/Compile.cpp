@@ -10,6 +10,7 @@
 #include "compiler/Driver/Schedule.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "compiler/Target/CPU/EmitObject.h"
+#include "compiler/Target/NVPTX/EmitPTX.h"
 #include "dialects/Flash/IR/Flash.h"
 #include "dialects/Flash/Transforms/KeyRanges.h"
 #include "mlir/IR/Diagnostics.h"
@@ -74,12 +75,15 @@ std::string print(ModuleOp module) {
   return text;
 }
 
-void writeFile(const std::string &directory, Stage stage, std::string_view contents) {
+void writeFile(const std::string &directory, Stage stage, bool isGPU, std::string_view contents) {
   const char *extension = isMLIR(stage)            ? ".mlir"
                           : stage == Stage::LLVMIR ? ".ll"
                           : stage == Stage::Asm    ? ".s"
+                          : stage == Stage::PTX    ? ".ptx"
                                                    : ".o";
-  int number = static_cast<int>(stage);
+  int number = 0; // of the stage on its path
+  for (int i = 0; i < static_cast<int>(stage); ++i)
+    number += isOnPath(static_cast<Stage>(i), isGPU);
   llvm::SmallString<128> path(directory);
   std::string name = "0" + std::to_string(number) + "-" + std::string(nameOf(stage)) + extension;
   llvm::sys::path::append(path, name);
@@ -97,6 +101,13 @@ void writeFile(const std::string &directory, Stage stage, std::string_view conte
 }
 
 std::string emitText(Session &session, ModuleOp module, const TargetInfo &target, Stage stage) {
+  if (target.kind == TargetKind::GPU) {
+    FailureOr<std::string> text =
+        emitForGPU(module, target, stage == Stage::LLVMIR ? PTXKind::LLVMIR : PTXKind::PTX);
+    if (failed(text))
+      session.fail("code generation failed");
+    return std::move(*text);
+  }
   EmitKind kind = stage == Stage::LLVMIR ? EmitKind::LLVMIR
                   : stage == Stage::Asm  ? EmitKind::Assembly
                                          : EmitKind::Object;
@@ -106,40 +117,54 @@ std::string emitText(Session &session, ModuleOp module, const TargetInfo &target
   return std::move(*text);
 }
 
+/// The target that `module` names.
+const TargetInfo &targetOf(ModuleOp module) {
+  auto attribute = module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
+  const TargetInfo *target = attribute ? lookupTarget(attribute.getName().str()) : nullptr;
+  if (!target)
+    fail("expected a module with a target, got none");
+  return *target;
+}
+
 std::string lower(Session &session, ModuleOp module, Stage from, const CompileOptions &options) {
+  bool isGPU = targetOf(module).kind == TargetKind::GPU;
+  // The last stage of either path is what can be run.
+  Stage emit = isGPU && options.emit == Stage::Obj ? Stage::PTX : options.emit;
+  for (Stage stage : {from, emit})
+    if (!isOnPath(stage, isGPU))
+      fail("expected a stage on the path to ", targetOf(module).name, ", got ", nameOf(stage));
   bool dumps = !options.dumpStages.empty();
   if (dumps) {
     if (std::error_code error = llvm::sys::fs::create_directories(options.dumpStages))
       fail("expected a writable directory for stages, got '", options.dumpStages,
            "': ", error.message());
-    writeFile(options.dumpStages, from, print(module));
+    writeFile(options.dumpStages, from, isGPU, print(module));
   }
-  if (options.emit < from)
-    fail("expected a stage from ", nameOf(from), " on, got ", nameOf(options.emit));
-  Stage last = std::min(options.emit, Stage::LLVM);
+  if (emit < from)
+    fail("expected a stage from ", nameOf(from), " on, got ", nameOf(emit));
+  Stage last = std::min(emit, Stage::LLVM);
   for (int i = static_cast<int>(from) + 1; i <= static_cast<int>(last); ++i) {
+    auto stage = static_cast<Stage>(i);
+    if (!isOnPath(stage, isGPU))
+      continue;
     PassManager manager(&session.get());
-    buildStage(manager, static_cast<Stage>(i));
+    buildStage(manager, stage, isGPU);
     if (failed(manager.run(module)))
-      session.fail(concat("the stage ", nameOf(static_cast<Stage>(i)), " failed"));
+      session.fail(concat("the stage ", nameOf(stage), " failed"));
     if (dumps)
-      writeFile(options.dumpStages, static_cast<Stage>(i), print(module));
+      writeFile(options.dumpStages, stage, isGPU, print(module));
   }
-  if (isMLIR(options.emit))
+  if (isMLIR(emit))
     return print(module);
 
-  auto attribute = module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
-  const TargetInfo *target = attribute ? lookupTarget(attribute.getName().str()) : nullptr;
-  if (!target || target->kind != TargetKind::CPU)
-    fail("expected a module with a CPU target, got ",
-         attribute ? attribute.getName().str() : "none");
+  const TargetInfo &target = targetOf(module);
   if (dumps)
     for (Stage stage : {Stage::LLVMIR, Stage::Asm})
-      if (stage < options.emit)
-        writeFile(options.dumpStages, stage, emitText(session, module, *target, stage));
-  std::string result = emitText(session, module, *target, options.emit);
+      if (stage < emit && isOnPath(stage, isGPU))
+        writeFile(options.dumpStages, stage, isGPU, emitText(session, module, target, stage));
+  std::string result = emitText(session, module, target, emit);
   if (dumps)
-    writeFile(options.dumpStages, options.emit, result);
+    writeFile(options.dumpStages, emit, isGPU, result);
   return result;
 }
 
@@ -178,8 +203,8 @@ std::string compileText(std::string_view text, std::string_view name, Stage from
   ParserConfig config(&session.get());
   // MLIR's lexer finds the end of its buffer by a null character after it, which a view need not have.
   std::string terminated(text);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
-      terminated, config, llvm::StringRef(name.data(), name.size()));
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(terminated, config, llvm::StringRef(name.data(), name.size()));
   if (!module)
     session.fail(concat(name, ": expected MLIR, got text that does not parse"));
   bool hasTarget = (*module)->hasAttr(flash::kTargetAttrName);

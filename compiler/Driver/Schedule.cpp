@@ -8,6 +8,7 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Target/ScheduleTable.h"
 #include "dialects/Flash/IR/Flash.h"
+#include "dialects/Flash/Transforms/Schedules.h"
 #include "runtime/Support/Error.h"
 
 #include <charconv>
@@ -42,13 +43,29 @@ public:
       else if (key == "micro")
         readSizes(sizes.micro);
       else if (key == "rows")
-        sizes.rowsAreHeads = readRows();
+        sizes.rowsAreHeads = readCase<flash::RowKind>(flash::symbolizeRowKind,
+                                                      "queries or heads") == flash::RowKind::Heads;
       else if (key == "split")
         sizes.split = readNumber(0, int64_t(1) << 40);
       else if (key == "strategy")
-        strategy = readStrategy();
+        strategy = readCase<flash::Strategy>(flash::symbolizeStrategy, "online or standard");
+      else if (key == "stages")
+        sizes.stages = readNumber(1, 16);
+      else if (key == "across")
+        sizes.across = readNumber(1, 32);
+      else if (key == "blocks")
+        sizes.blocks = readNumber(0, 32);
+      else if (key == "queries")
+        sizes.queriesInRegisters =
+            readCase<flash::Placement>(flash::symbolizePlacement, "shared or registers") ==
+            flash::Placement::Registers;
+      else if (key == "reference")
+        sizes.isOptimistic =
+            readCase<flash::Reference>(flash::symbolizeReference, "exact or optimistic") ==
+            flash::Reference::Optimistic;
       else
-        bad("tile, micro, rows, split or strategy", key);
+        bad("tile, micro, rows, split, strategy, stages, across, blocks, queries or reference",
+            key);
     }
     if (!seen.count("split"))
       sizes.split = (sizes.split + sizes.tile[1] - 1) / sizes.tile[1] * sizes.tile[1];
@@ -88,19 +105,13 @@ private:
     at = comma;
     return word;
   }
-  bool readRows() {
+  template <typename Enum>
+  Enum readCase(std::optional<Enum> (*symbolize)(llvm::StringRef), std::string_view expected) {
     std::string name = readWord();
-    std::optional<flash::RowKind> kind = flash::symbolizeRowKind(name);
-    if (!kind)
-      bad("queries or heads", name);
-    return *kind == flash::RowKind::Heads;
-  }
-  flash::Strategy readStrategy() {
-    std::string name = readWord();
-    std::optional<flash::Strategy> strategy = flash::symbolizeStrategy(name);
-    if (!strategy)
-      bad("online or standard", name);
-    return *strategy;
+    std::optional<Enum> value = symbolize(name);
+    if (!value)
+      bad(expected, name);
+    return *value;
   }
 
   std::string_view source;
@@ -112,7 +123,8 @@ private:
 
 ScheduleProblem scheduleProblem(const AttentionDesc &desc) {
   bool isMasked = desc.causal != Causal::None || desc.window || !desc.mask.empty();
-  return {desc.headDim, desc.resolvedValueDim(), desc.dtype == DType::BF16, desc.queries, isMasked};
+  return {desc.headDim, desc.resolvedValueDim(), desc.dtype == DType::BF16, desc.queries,
+          isMasked,     desc.dtype == DType::F32};
 }
 
 void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetInfo &target) {
@@ -132,9 +144,7 @@ void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetI
   if (!rejection.empty())
     fail("schedule does not fit ", target.name, ": ", rejection);
   module.walk([&](flash::AttentionOp op) {
-    op.setScheduleAttr(flash::ScheduleAttr::get(
-        op.getContext(), sizes.tile, sizes.micro, strategy,
-        sizes.rowsAreHeads ? flash::RowKind::Heads : flash::RowKind::Queries, sizes.split));
+    op.setScheduleAttr(flash::toAttribute(op.getContext(), sizes, strategy));
   });
 }
 

@@ -7,8 +7,11 @@
 #include "compiler/Pipelines/Pipelines.h"
 #include "compiler/Conversion/ExpandMath.h"
 #include "compiler/Conversion/KernelEntries.h"
+#include "compiler/Conversion/NVTileToLLVM/NVTileToLLVM.h"
+#include "compiler/Conversion/TileToNVTile/TileToNVTile.h"
 #include "compiler/Conversion/TileToVector/TileToVector.h"
 #include "dialects/Flash/Transforms/Passes.h"
+#include "dialects/NVTile/IR/NVTile.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -53,6 +56,23 @@ void buildVector(OpPassManager &pm) {
   cleanUp(pm);
 }
 
+void buildScheduled(OpPassManager &pm) {
+  pm.addPass(createTileToNVTilePass());
+  cleanUp(pm);
+}
+
+void buildGPULLVM(OpPassManager &pm) {
+  pm.addPass(createNVTileToThreadsPass());
+  pm.addNestedPass<func::FuncOp>(createExpandMathPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
 void buildLLVM(OpPassManager &pm) {
   pm.addPass(createKernelEntriesPass());
   // Strided accesses become a base and an offset, in index arithmetic that is lowered right after.
@@ -71,7 +91,7 @@ void buildLLVM(OpPassManager &pm) {
 
 } // namespace
 
-void flashc::buildStage(OpPassManager &manager, Stage stage) {
+void flashc::buildStage(OpPassManager &manager, Stage stage, bool isGPU) {
   switch (stage) {
   case Stage::Online:
     return buildOnline(manager);
@@ -81,18 +101,20 @@ void flashc::buildStage(OpPassManager &manager, Stage stage) {
     return buildTile(manager);
   case Stage::Vector:
     return buildVector(manager);
+  case Stage::Scheduled:
+    return buildScheduled(manager);
   case Stage::LLVM:
-    return buildLLVM(manager);
+    return isGPU ? buildGPULLVM(manager) : buildLLVM(manager);
   default:
     llvm_unreachable("no pipeline leads to this stage");
   }
 }
 
 void flashc::registerDialects(DialectRegistry &registry) {
-  registry.insert<flash::FlashDialect, tile::TileDialect, affine::AffineDialect,
-                  arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
-                  math::MathDialect, memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
-                  vector::VectorDialect>();
+  registry.insert<flash::FlashDialect, tile::TileDialect, nvtile::NVTileDialect,
+                  affine::AffineDialect, arith::ArithDialect, cf::ControlFlowDialect,
+                  func::FuncDialect, LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+                  scf::SCFDialect, tensor::TensorDialect, vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
 }
@@ -100,17 +122,27 @@ void flashc::registerDialects(DialectRegistry &registry) {
 void flashc::registerPasses() {
   flash::registerFlashPasses();
   registerTileToVectorPass();
+  registerTileToNVTilePass();
+  registerNVTileToThreadsPass();
   registerKernelEntriesPass();
   registerExpandMathPass();
   registerTransformsPasses();
-  for (int i = 1; i <= static_cast<int>(Stage::LLVM); ++i) {
-    auto stage = static_cast<Stage>(i);
-    // PassPipelineRegistration keeps references, so the strings live as long as the program.
-    static std::string names[kNumStages], descriptions[kNumStages];
-    names[i] = "to-" + std::string(nameOf(stage));
-    descriptions[i] =
-        "from stage " + std::string(kStageNames[i - 1]) + " to stage " + std::string(nameOf(stage));
-    PassPipelineRegistration<>(names[i], descriptions[i],
-                               [stage](OpPassManager &pm) { buildStage(pm, stage); });
+  // PassPipelineRegistration keeps references, so the strings live as long as the program.
+  static std::string names[2][kNumStages], descriptions[2][kNumStages];
+  for (bool isGPU : {false, true}) {
+    std::string_view before = nameOf(Stage::Flash);
+    for (int i = 1; i <= static_cast<int>(Stage::LLVM); ++i) {
+      auto stage = static_cast<Stage>(i);
+      if (!isOnPath(stage, isGPU))
+        continue;
+      // The stages up to `tile` are the same on both paths.
+      std::string &name = names[isGPU][i], &description = descriptions[isGPU][i];
+      name = (isGPU && stage == Stage::LLVM ? "to-gpu-" : "to-") + std::string(nameOf(stage));
+      description = "from stage " + std::string(before) + " to stage " + std::string(nameOf(stage));
+      before = nameOf(stage);
+      if (!isGPU || stage > Stage::Tile)
+        PassPipelineRegistration<>(
+            name, description, [stage, isGPU](OpPassManager &pm) { buildStage(pm, stage, isGPU); });
+    }
   }
 }

@@ -19,8 +19,9 @@ void registerDialects(mlir::DialectRegistry &registry);
 /// Registers flashc's passes, the upstream ones that the pipelines use, and the pipelines `to-STAGE`.
 void registerPasses();
 
-/// Appends the passes that lead from the stage before `stage` to it. `stage` is MLIR and not `flash`.
-void buildStage(mlir::OpPassManager &manager, Stage stage);
+/// Appends the passes that lead from the stage before `stage` on the path of CPUs, or of GPUs, to it. `stage` is MLIR
+/// and not `flash`.
+void buildStage(mlir::OpPassManager &manager, Stage stage, bool isGPU);
 
 } // namespace flashc
 

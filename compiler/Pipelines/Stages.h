@@ -16,12 +16,21 @@
 
 namespace flashc {
 
-/// In the order of compilation. The last three are text or bytes, not MLIR.
-enum class Stage { Flash, Online, Tiled, Tile, Vector, LLVM, LLVMIR, Asm, Obj };
+/// In the order of compilation: `vector`, `asm` and `obj` are for CPUs, `scheduled` and `ptx` for GPUs. From LLVMIR on
+/// they are text or bytes, not MLIR.
+enum class Stage { Flash, Online, Tiled, Tile, Vector, Scheduled, LLVM, LLVMIR, Asm, Obj, PTX };
 
-constexpr std::string_view kStageNames[] = {"flash", "online",  "tiled", "tile", "vector",
-                                            "llvm",  "llvm-ir", "asm",   "obj"};
-constexpr int kNumStages = 9;
+constexpr std::string_view kStageNames[] = {"flash",  "online",    "tiled", "tile",
+                                            "vector", "scheduled", "llvm",  "llvm-ir",
+                                            "asm",    "obj",       "ptx"};
+constexpr int kNumStages = 11;
+
+/// Whether compilation for a GPU, or for a CPU, passes through the stage.
+inline bool isOnPath(Stage stage, bool isGPU) {
+  bool isGPUOnly = stage == Stage::Scheduled || stage == Stage::PTX;
+  bool isCPUOnly = stage == Stage::Vector || stage == Stage::Asm || stage == Stage::Obj;
+  return isGPU ? !isCPUOnly : !isGPUOnly;
+}
 
 inline std::string_view nameOf(Stage stage) { return kStageNames[static_cast<int>(stage)]; }
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Target/ScheduleTable.h"
+#include "compiler/Target/GPUSchedules.h"
 
 #include <algorithm>
 
@@ -89,6 +90,8 @@ int64_t microRegisters(const ScheduleSizes &sizes, const TargetInfo &target,
 
 std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
                            const ScheduleProblem &problem) {
+  if (target.kind == TargetKind::GPU)
+    return rejectGPUSchedule(sizes, target, problem);
   int64_t lanes = target.vectorLanesF32();
   if (sizes.micro[1] % lanes != 0)
     return "expected micro columns that are a multiple of the " + number(lanes) + " f32 lanes of " +
@@ -99,6 +102,9 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
   if (sizes.tile[1] % sizes.micro[1] != 0)
     return "expected tile columns that are a multiple of the " + number(sizes.micro[1]) +
            " micro columns, got " + number(sizes.tile[1]);
+  if (sizes.stages || sizes.across != 1 || sizes.blocks || sizes.queriesInRegisters ||
+      sizes.isOptimistic)
+    return "expected stages, across, blocks, queries and reference on GPU targets only";
   bool inTiles = usesTileRegisters(target, problem);
   if (inTiles && sizes.micro[0] % kTileRegisterSize != 0)
     return "expected micro rows that are a multiple of the " + number(kTileRegisterSize) +
@@ -123,6 +129,8 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
 }
 
 ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
+  if (target.kind == TargetKind::GPU)
+    return chooseGPUSchedule(target, problem);
   ScheduleSizes sizes;
   if (problem.queries > 0 && problem.queries <= kFewQueries)
     return decodeSchedule(target, problem);
@@ -140,6 +148,8 @@ ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &pr
 }
 
 ScheduleSizes paperSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
+  if (target.kind == TargetKind::GPU)
+    return paperGPUSchedule(target, problem);
   int64_t elements = target.l1Bytes / 4, d = std::max(problem.headDim, problem.valueDim);
   int64_t bc = (elements + 4 * d - 1) / (4 * d);
   ScheduleSizes sizes;
@@ -150,6 +160,8 @@ ScheduleSizes paperSchedule(const TargetInfo &target, const ScheduleProblem &pro
 
 std::vector<ScheduleCandidate> considerSchedules(const TargetInfo &target,
                                                  const ScheduleProblem &problem) {
+  if (target.kind == TargetKind::GPU)
+    return considerGPUSchedules(target, problem);
   std::vector<ScheduleCandidate> result;
   ScheduleSizes chosen = chooseSchedule(target, problem);
   auto add = [&](std::string name, const ScheduleSizes &sizes) {

@@ -22,12 +22,13 @@ namespace flashc {
 constexpr int64_t kFewQueries = 4;
 
 /// What a schedule must serve: head dims D and Dv, in elements, whether q, k and v are bf16, the number of
-/// queries that is expected (0: many, or not known), and whether a mask drops pairs.
+/// queries that is expected (0: many, or not known), whether a mask drops pairs, and whether inputs are f32.
 struct ScheduleProblem {
   int64_t headDim = 0, valueDim = 0;
   bool isBF16 = false;
   int64_t queries = 0;
   bool isMasked = false;
+  bool isF32 = false;
 };
 
 /// The fields of #flash.schedule, but for the strategy.
@@ -35,6 +36,10 @@ struct ScheduleSizes {
   std::array<int64_t, 2> tile = {}, micro = {};
   bool rowsAreHeads = false;
   int64_t split = 0; ///< keys of a part; 0: all in one
+  // GPUs only; see the attribute.
+  int64_t stages = 0, across = 1, blocks = 0;
+  bool queriesInRegisters = false;
+  bool isOptimistic = false;
   bool operator==(const ScheduleSizes &) const = default;
 };
 

@@ -28,9 +28,6 @@ constexpr std::string_view featuresAMX[] = {
     "f16c",     "fma",      "lzcnt",    "movbe",      "avx512f",  "avx512bw",
     "avx512cd", "avx512dq", "avx512vl", "avx512bf16", "amx-tile", "amx-bf16"};
 
-constexpr std::string_view noGPUYet =
-    "code generation for NVIDIA GPUs is not part of this version; use a CPU target";
-
 // LLVM's x86-64-v4 prefers 256-bit vectors for the sake of early AVX-512 machines. Kernels choose
 // their vector width themselves, so the preference is taken back.
 constexpr TargetInfo cpu(std::string_view name, std::string_view llvmCPU,
@@ -50,15 +47,22 @@ constexpr TargetInfo cpu(std::string_view name, std::string_view llvmCPU,
   return info;
 }
 
-constexpr TargetInfo gpu(std::string_view name, int64_t sharedKiBPerBlock, int64_t sharedKiBPerSM) {
+constexpr TargetInfo gpu(std::string_view name, int64_t computeCapability, int64_t ptxVersion,
+                         int64_t sharedKiBPerBlock, int64_t sharedKiBPerSM) {
   TargetInfo info;
   info.name = name;
   info.kind = TargetKind::GPU;
-  info.unsupportedReason = noGPUYet;
+  info.isSupported = true;
+  info.llvmCPU = name;
+  info.computeCapability = computeCapability;
+  info.ptxVersion = ptxVersion;
   info.sharedMemoryPerBlock = sharedKiBPerBlock * 1024;
   info.sharedMemoryPerSM = sharedKiBPerSM * 1024;
   info.registersPerSM = 64 * 1024;
   info.maxRegistersPerThread = 255;
+  info.maxThreadsPerBlock = 1024;
+  info.hasAsyncCopy = computeCapability >= 80;
+  info.hasBF16MMA = computeCapability >= 80;
   return info;
 }
 
@@ -69,14 +73,14 @@ constexpr auto makeTable() {
       cpu("x86-64-v4-bf16", "x86-64-v4", "-prefer-256-bit,+avx512bf16", featuresV4BF16, 512),
       cpu("x86-64-amx", "x86-64-v4", "-prefer-256-bit,+avx512bf16,+amx-tile,+amx-bf16", featuresAMX,
           512),
-      gpu("sm_75", 64, 64),
-      gpu("sm_80", 163, 164),
-      gpu("sm_86", 99, 100),
-      gpu("sm_89", 99, 100),
-      gpu("sm_90", 227, 228),
-      gpu("sm_90a", 227, 228),
-      gpu("sm_100", 227, 228),
-      gpu("sm_120", 99, 100),
+      gpu("sm_75", 75, 65, 64, 64),
+      gpu("sm_80", 80, 70, 163, 164),
+      gpu("sm_86", 86, 71, 99, 100),
+      gpu("sm_89", 89, 78, 99, 100),
+      gpu("sm_90", 90, 78, 227, 228),
+      gpu("sm_90a", 90, 80, 227, 228),
+      gpu("sm_100", 100, 86, 227, 228),
+      gpu("sm_120", 120, 87, 99, 100),
   };
   targets[2].hasBF16Dot = true;
   targets[3].hasBF16Dot = true;

@@ -55,6 +55,13 @@ struct TargetInfo {
   /// 32-bit registers of one SM, and of one thread at most.
   int64_t registersPerSM = 0;
   int64_t maxRegistersPerThread = 0;
+  int64_t maxThreadsPerBlock = 0;
+  /// Compute capability times 10 (80 for sm_80), and the lowest PTX version that knows it, times 10.
+  int64_t computeCapability = 0;
+  int64_t ptxVersion = 0;
+  /// cp.async, and mma.sync with bf16 and with k = 16.
+  bool hasAsyncCopy = false;
+  bool hasBF16MMA = false;
 
   /// f32 lanes of one vector register.
   int64_t vectorLanesF32() const { return vectorBits / 32; }

@@ -31,8 +31,8 @@
 // NOTHING: flashc: error: expected inputs, got none; give --q, --k and --v, --inputs, or --random, or --head-dim alone
 // RUN: not flashc compile --head-dim 577 --emit tiled 2>&1 | FileCheck %s --check-prefix=DIM
 // DIM: flashc: error: head-dim: expected 1 to 576, got 577
-// RUN: not flashc compile %s --target sm_90a --emit online 2>&1 | FileCheck %s --check-prefix=GPU
-// GPU: flashc: error: {{.*}} got sm_90a
+// RUN: not flashc compile %s --target sm_90a --emit vector 2>&1 | FileCheck %s --check-prefix=GPU
+// GPU: flashc: error: expected a stage on the path to sm_90a, got vector
 // RUN: echo 'module {' > %t.bad.mlir
 // RUN: rm -f %t.o
 // RUN: not flashc compile %t.bad.mlir --target x86-64-v3 -o %t.o 2>&1 | FileCheck %s --check-prefix=SYNTAX

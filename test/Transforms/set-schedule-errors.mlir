@@ -5,8 +5,14 @@ module {}
 
 // -----
 
-// expected-error @below {{expected a target that code can be generated for, got sm_80}}
-module attributes {flash.target = #flash.target<"sm_80">} {}
+module attributes {flash.target = #flash.target<"sm_86">} {
+  func.func @memory(%q: tensor<?x?x2x192xf16>, %k: tensor<?x?x2x192xf16>, %v: tensor<?x?x2x128xf16>) {
+    // expected-error @below {{schedule does not fit sm_86: expected at most 101376 bytes of shared memory per block, got 131072; choose a smaller tile or fewer stages}}
+    %o = flash.attention %q, %k, %v {scale = 1.0 : f32, schedule = #flash.schedule<tile = [128, 64], micro = [32, 32], stages = 2>}
+      : tensor<?x?x2x192xf16>, tensor<?x?x2x192xf16>, tensor<?x?x2x128xf16> -> tensor<?x?x2x128xf16>
+    return
+  }
+}
 
 // -----
 

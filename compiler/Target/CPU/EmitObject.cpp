@@ -9,14 +9,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Target/CPU/EmitObject.h"
+#include "compiler/Target/DiagnosticCollector.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
-#include "llvm/IR/DiagnosticInfo.h"
-#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -70,24 +69,6 @@ void initializeX86Once() {
     LLVMInitializeX86AsmParser();
   });
 }
-
-/// Turns LLVM's diagnostics, whose default prints and exits, into MLIR errors.
-struct DiagnosticCollector : llvm::DiagnosticHandler {
-  explicit DiagnosticCollector(mlir::ModuleOp module) : module(module) {}
-
-  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
-    if (info.getSeverity() != llvm::DS_Error)
-      return true;
-    std::string message;
-    llvm::raw_string_ostream stream(message);
-    llvm::DiagnosticPrinterRawOStream printer(stream);
-    info.print(printer);
-    module.emitError("LLVM: ") << message;
-    return true;
-  }
-
-  mlir::ModuleOp module;
-};
 
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(const TargetInfo &target) {
   initializeX86Once();

@@ -69,22 +69,44 @@ def Flash_RowKind : I32EnumAttr<"RowKind", "what the rows of a query tile are", 
   let genSpecializedAttr = 0;
 }
 
+def Flash_Placement : I32EnumAttr<"Placement", "where the queries of a tile lie while keys pass by", [
+    I32EnumAttrCase<"Shared", 0, "shared">,
+    I32EnumAttrCase<"Registers", 1, "registers">]> {
+  let cppNamespace = "::flashc::flash";
+  let genSpecializedAttr = 0;
+}
+
+def Flash_Reference : I32EnumAttr<"Reference", "what the exponents are taken relative to", [
+    I32EnumAttrCase<"Exact", 0, "exact">,
+    I32EnumAttrCase<"Optimistic", 1, "optimistic">]> {
+  let cppNamespace = "::flashc::flash";
+  let genSpecializedAttr = 0;
+}
+
 def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
   let summary = "How an attention op is executed";
   let description = [{
     - `tile = [Br, Bc]`: rows of queries and of keys per tile.
-    - `micro = [mr, nr]`: rows and columns of the register micro-tile (CPU).
+    - `micro = [mr, nr]`: rows and columns of the register micro-tile on CPUs; on GPUs the rows of a warp, and the
+      keys whose scores a warp works on at a time.
     - `strategy = online | standard`: FlashAttention, or the unfused baseline that materialises S and P
       (the paper's Algorithm 0).
     - `rows = queries | heads`: a tile holds queries of one head, or the heads of a group that share keys, for one
       query (decoding: K and V are read once for the group).
     - `split = n`: the keys of a row are divided into parts of n, computed in parallel and merged; 0 is none. The
       size is fixed, so that a result does not depend on what else is computed.
+    - `stages = n`: tiles of keys and values in shared memory, of which n - 1 are on their way (GPU; CPUs: 0).
+    - `across = n`: warps that share rows, each with a part of the columns of O (GPU).
+    - `blocks = n`: blocks that should fit on a multiprocessor, which bounds a thread's registers (GPU; 0: no matter).
+    - `queries = shared | registers`: where the tile of Q lies while the keys pass by (GPU).
+    - `reference = exact | optimistic`: exponents relative to the running row maximum, or to that of the row's first
+      tile, checked after the loop, with the exact strategy where that went wrong.
 
     - (H1) tile and micro hold two positive sizes each.
     - (H2) Br is a multiple of mr.
     - (H3) split is 0 or a positive multiple of Bc.
-    - (H4) rows and split are for the online strategy.
+    - (H4) rows, split and an optimistic reference are for the online strategy.
+    - (H5) stages and blocks are not negative, across is positive.
 
     What a target can hold is checked where the schedule meets the target
     (`compiler/Target/Schedule.h`), with the reason of each rejection.
@@ -96,7 +118,14 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
                         "::flashc::flash::Strategy":$strategy,
                         DefaultValuedParameter<"::flashc::flash::RowKind",
                                                "::flashc::flash::RowKind::Queries">:$rows,
-                        DefaultValuedParameter<"int64_t", "0">:$split);
+                        DefaultValuedParameter<"int64_t", "0">:$split,
+                        DefaultValuedParameter<"int64_t", "0">:$stages,
+                        DefaultValuedParameter<"int64_t", "1">:$across,
+                        DefaultValuedParameter<"int64_t", "0">:$blocks,
+                        DefaultValuedParameter<"::flashc::flash::Placement",
+                                               "::flashc::flash::Placement::Shared">:$queries,
+                        DefaultValuedParameter<"::flashc::flash::Reference",
+                                               "::flashc::flash::Reference::Exact">:$reference);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

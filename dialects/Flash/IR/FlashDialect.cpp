@@ -44,11 +44,28 @@ static ParseResult parseSizes(AsmParser &parser, SmallVectorImpl<int64_t> &sizes
   });
 }
 
+/// A keyword that names a case of `Enum`.
+template <typename Enum>
+static ParseResult parseCase(AsmParser &parser, std::optional<Enum> (*symbolize)(StringRef),
+                             StringRef expected, Enum &value) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<Enum> parsed = symbolize(name);
+  if (!parsed)
+    return parser.emitError(loc, "expected ") << expected << ", got '" << name << "'";
+  value = *parsed;
+  return success();
+}
+
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> tile, micro;
   Strategy strategy = Strategy::Online;
   RowKind rows = RowKind::Queries;
-  int64_t split = 0;
+  Placement queries = Placement::Shared;
+  Reference reference = Reference::Exact;
+  int64_t split = 0, stages = 0, across = 1, blocks = 0;
   auto parseField = [&]() -> ParseResult {
     SMLoc loc = parser.getCurrentLocation();
     StringRef key;
@@ -60,30 +77,29 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       return parseSizes(parser, micro);
     if (key == "split")
       return parser.parseInteger(split);
-    if (key != "strategy" && key != "rows")
-      return parser.emitError(loc, "expected tile, micro, strategy, rows or split, got '")
-             << key << "'";
-    StringRef name;
-    loc = parser.getCurrentLocation();
-    if (parser.parseKeyword(&name))
-      return failure();
-    if (key == "rows") {
-      std::optional<RowKind> kind = symbolizeRowKind(name);
-      if (!kind)
-        return parser.emitError(loc, "expected queries or heads, got '") << name << "'";
-      rows = *kind;
-      return success();
-    }
-    std::optional<Strategy> parsed = symbolizeStrategy(name);
-    if (!parsed)
-      return parser.emitError(loc, "expected online or standard, got '") << name << "'";
-    strategy = *parsed;
-    return success();
+    if (key == "stages")
+      return parser.parseInteger(stages);
+    if (key == "across")
+      return parser.parseInteger(across);
+    if (key == "blocks")
+      return parser.parseInteger(blocks);
+    if (key == "strategy")
+      return parseCase<Strategy>(parser, symbolizeStrategy, "online or standard", strategy);
+    if (key == "rows")
+      return parseCase<RowKind>(parser, symbolizeRowKind, "queries or heads", rows);
+    if (key == "queries")
+      return parseCase<Placement>(parser, symbolizePlacement, "shared or registers", queries);
+    if (key == "reference")
+      return parseCase<Reference>(parser, symbolizeReference, "exact or optimistic", reference);
+    return parser.emitError(loc, "expected tile, micro, strategy, rows, split, stages, across, "
+                                 "blocks, queries or reference, got '")
+           << key << "'";
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
     return {};
   return parser.getChecked<ScheduleAttr>(parser.getCurrentLocation(), parser.getContext(), tile,
-                                         micro, strategy, rows, split);
+                                         micro, strategy, rows, split, stages, across, blocks,
+                                         queries, reference);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -93,12 +109,23 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", rows = " << stringifyRowKind(getRows());
   if (getSplit() != 0)
     printer << ", split = " << getSplit();
+  if (getStages() != 0)
+    printer << ", stages = " << getStages();
+  if (getAcross() != 1)
+    printer << ", across = " << getAcross();
+  if (getBlocks() != 0)
+    printer << ", blocks = " << getBlocks();
+  if (getQueries() != Placement::Shared)
+    printer << ", queries = " << stringifyPlacement(getQueries());
+  if (getReference() != Reference::Exact)
+    printer << ", reference = " << stringifyReference(getReference());
   printer << ">";
 }
 
 LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                    llvm::ArrayRef<int64_t> tile, llvm::ArrayRef<int64_t> micro,
-                                   Strategy strategy, RowKind rows, int64_t split) {
+                                   Strategy strategy, RowKind rows, int64_t split, int64_t stages,
+                                   int64_t across, int64_t blocks, Placement, Reference reference) {
   for (auto [name, sizes] : {std::pair("tile", tile), std::pair("micro", micro)})
     if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1)
       return emitError() << "(H1) expected two positive sizes for " << name << ", got [" << sizes
@@ -109,7 +136,13 @@ LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
   if (split < 0 || split % tile[1] != 0)
     return emitError() << "(H3) expected a split that is 0 or a positive multiple of the "
                        << tile[1] << " tile columns, got " << split;
-  if (strategy == Strategy::Standard && (rows != RowKind::Queries || split != 0))
-    return emitError() << "(H4) expected rows of queries and no split with the standard strategy";
+  if (strategy == Strategy::Standard &&
+      (rows != RowKind::Queries || split != 0 || reference != Reference::Exact))
+    return emitError() << "(H4) expected rows of queries, no split and an exact reference with the "
+                          "standard strategy";
+  if (stages < 0 || blocks < 0 || across < 1)
+    return emitError() << "(H5) expected stages and blocks of at least 0 and across of at least 1, "
+                          "got "
+                       << stages << ", " << blocks << " and " << across;
   return success();
 }

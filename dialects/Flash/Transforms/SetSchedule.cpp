@@ -6,6 +6,7 @@
 
 #include "compiler/Target/ScheduleTable.h"
 #include "dialects/Flash/Transforms/Passes.h"
+#include "dialects/Flash/Transforms/Schedules.h"
 
 namespace flashc::flash {
 #define GEN_PASS_DEF_FLASHSETSCHEDULE
@@ -33,23 +34,11 @@ struct SetSchedule : flash::impl::FlashSetScheduleBase<SetSchedule> {
       return signalPassFailure();
     }
     WalkResult result = getOperation().walk([&](AttentionOp op) {
-      ScheduleProblem problem = {
-          cast<RankedTensorType>(op.getQ().getType()).getDimSize(3),
-          cast<RankedTensorType>(op.getV().getType()).getDimSize(3),
-          cast<RankedTensorType>(op.getQ().getType()).getElementType().isBF16(),
-          /*queries=*/0, !op.getMask().empty()};
-      if (!op.getSchedule()) {
-        ScheduleSizes sizes = chooseSchedule(*target, problem);
+      ScheduleProblem problem = problemOf(op);
+      if (!op.getSchedule())
         op.setScheduleAttr(
-            ScheduleAttr::get(op.getContext(), sizes.tile, sizes.micro, Strategy::Online,
-                              sizes.rowsAreHeads ? RowKind::Heads : RowKind::Queries, sizes.split));
-      }
-      ScheduleAttr schedule = *op.getSchedule();
-      ScheduleSizes sizes;
-      llvm::copy(schedule.getTile(), sizes.tile.begin());
-      llvm::copy(schedule.getMicro(), sizes.micro.begin());
-      sizes.rowsAreHeads = schedule.getRows() == RowKind::Heads;
-      sizes.split = schedule.getSplit();
+            toAttribute(op.getContext(), chooseSchedule(*target, problem), Strategy::Online));
+      ScheduleSizes sizes = toSizes(*op.getSchedule());
       std::string rejection = rejectSchedule(sizes, *target, problem);
       if (rejection.empty())
         return WalkResult::advance();

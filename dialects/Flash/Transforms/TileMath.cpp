@@ -40,7 +40,8 @@ Value TileMath::exp(Value x) {
   if (base == 0)
     return math::ExpOp::create(b, loc, x, arith::FastMathFlags::afn);
   Value log2e = constant(x.getType(), 1.0 / llvm::numbers::ln2);
-  return math::Exp2Op::create(b, loc, arith::MulFOp::create(b, loc, x, log2e));
+  return math::Exp2Op::create(b, loc, arith::MulFOp::create(b, loc, x, log2e),
+                              arith::FastMathFlags::afn);
 }
 
 Value TileMath::maximum(Value x, Value y) {

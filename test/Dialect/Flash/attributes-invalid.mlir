@@ -30,8 +30,8 @@ func.func private @f() attributes {s = #flash.schedule<tile = [64, 64], micro = 
 
 // -----
 
-// expected-error @below {{expected tile, micro, strategy, rows or split, got 'stages'}}
-func.func private @f() attributes {s = #flash.schedule<stages = 2>}
+// expected-error @below {{expected tile, micro, strategy, rows, split, stages, across, blocks, queries or reference, got 'warps'}}
+func.func private @f() attributes {s = #flash.schedule<warps = 2>}
 
 // -----
 
@@ -47,11 +47,28 @@ func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4
 // -----
 
 // (H4) split
-// expected-error @below {{(H4) expected rows of queries and no split with the standard strategy}}
+// expected-error @below {{(H4) expected rows of queries, no split and an exact reference with the standard strategy}}
 func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = standard, split = 16>}
 
 // -----
 
 // (H4) rows
-// expected-error @below {{(H4) expected rows of queries and no split with the standard strategy}}
+// expected-error @below {{(H4) expected rows of queries, no split and an exact reference with the standard strategy}}
 func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = standard, rows = heads>}
+
+// -----
+
+// (H4) reference
+// expected-error @below {{(H4) expected rows of queries, no split and an exact reference with the standard strategy}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = standard, reference = optimistic>}
+
+// -----
+
+// (H5)
+// expected-error @below {{(H5) expected stages and blocks of at least 0 and across of at least 1, got -1, 0 and 1}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], stages = -1>}
+
+// -----
+
+// expected-error @below {{expected shared or registers, got 'cache'}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], queries = cache>}

@@ -1,0 +1,183 @@
+//===- Distributor.h - what one thread does of a kernel ---------*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// A register tile becomes the scalars that a thread holds of it. They are computed when something needs them:
+// what products read in slices is computed slice by slice, so that a warp's exponentials of one slice can
+// overlap its products of another.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_COMPILER_CONVERSION_NVTILETOLLVM_DISTRIBUTOR_H
+#define FLASHC_COMPILER_CONVERSION_NVTILETOLLVM_DISTRIBUTOR_H
+
+#include "compiler/Conversion/NVTileToLLVM/ThreadBuilder.h"
+#include "compiler/Target/TargetInfo.h"
+#include "dialects/Flash/IR/Flash.h"
+#include "dialects/NVTile/IR/NVTile.h"
+#include "dialects/Tile/IR/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace flashc {
+
+/// The part of a register tile that one thread holds, by its encoding: `rowBlocks` blocks of 16 rows with two of
+/// the thread's rows each and, at rank 2, `columnBlocks` blocks of 8 columns with two of its columns each.
+/// Element ((m, n), i) is row 16 m + 8 (i / 2), column 8 n + i mod 2, from the thread's first row and column.
+struct ThreadTile {
+  explicit ThreadTile(mlir::RankedTensorType type);
+
+  bool isMatrix;
+  int64_t rowBlocks, columnBlocks;
+  /// Rows of a warp, and columns of one, rounded up.
+  int64_t warpRows, warpColumns;
+  int64_t rowWarps, columnWarps;
+
+  unsigned size() const { return rowBlocks * (isMatrix ? columnBlocks * 4 : 2); }
+  unsigned element(int64_t m, int64_t n, int64_t i) const { return (m * columnBlocks + n) * 4 + i; }
+  /// The number of the row, of rowBlocks * 2, that an element lies in.
+  unsigned rowOf(unsigned e) const { return isMatrix ? e / 4 / columnBlocks * 2 + e % 4 / 2 : e; }
+  int64_t rowOffset(unsigned e) const { return rowOf(e) / 2 * 16 + rowOf(e) % 2 * 8; }
+  int64_t columnOffset(unsigned e) const { return e / 4 % columnBlocks * 8 + e % 2; }
+};
+
+/// Memory of a kernel argument, or a view of one.
+struct ThreadMemory {
+  mlir::Value pointer;                           ///< !llvm.ptr<1>
+  llvm::SmallVector<mlir::Value> sizes, strides; ///< index; strides in elements
+  mlir::Type elementType;
+};
+
+/// Lowers the body of a kernel for one thread.
+class Distributor {
+public:
+  Distributor(mlir::func::FuncOp kernel, mlir::func::FuncOp result, const TargetInfo &target,
+              flash::ScheduleAttr schedule);
+
+  mlir::LogicalResult run();
+
+private:
+  //===--- Ops and values (Distributor.cpp) ---===//
+
+  mlir::LogicalResult lowerBlock(mlir::Block &block);
+  mlir::LogicalResult lower(mlir::Operation &op);
+  mlir::LogicalResult lowerFor(mlir::scf::ForOp op);
+  mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
+  void lowerYield(mlir::ValueRange values);
+
+  /// What is used inside `op` and defined before it is computed here, where it is visible to both.
+  void computeCaptures(mlir::Operation &op);
+  void computeAll(mlir::Value tile);
+
+  /// Element `e` of a register tile.
+  mlir::Value get(mlir::Value tile, unsigned e);
+  mlir::Value compute(mlir::Value tile, unsigned e);
+  mlir::Value computeElementwise(mlir::Operation *op, unsigned e);
+  mlir::Value computeCoordinate(tile::CoordsOp op, unsigned e);
+  mlir::Value computeReduction(tile::ReduceOp op, unsigned row);
+  mlir::Value computeDivision(mlir::Value tile, unsigned e);
+  /// Either a tile's element or a scalar.
+  mlir::Value operandAt(mlir::Value operand, unsigned e);
+
+  void define(mlir::Value tile, unsigned e, mlir::Value value) { memo.back()[{tile, e}] = value; }
+  void defineAll(mlir::Value tile, mlir::ValueRange values);
+  mlir::Value lookup(mlir::Value tile, unsigned e) const;
+  /// The scalar that a value without a tile has become.
+  mlir::Value scalar(mlir::Value value) { return scalars.lookup(value); }
+
+  /// The thread's first row of a tile, and its first column; index.
+  mlir::Value firstRow(const ThreadTile &tile);
+  mlir::Value firstColumn(const ThreadTile &tile);
+
+  //===--- Memory (Memory.cpp) ---===//
+
+  ThreadMemory memoryOf(mlir::Value memref);
+  /// The address of the element at `indices`.
+  mlir::Value addressOf(const ThreadMemory &memory, mlir::ValueRange indices);
+  mlir::Value computeLoad(tile::LoadOp op, unsigned e);
+  mlir::Value computeGather(tile::GatherOp op, unsigned e);
+  void lowerStore(tile::StoreOp op);
+  void lowerView(mlir::memref::ViewOp op);
+  void lowerCopy(nvtile::CopyOp op);
+  void copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin);
+  void copyElements(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin);
+  /// Whether rows can be moved in 16-byte chunks: alignment, and neighbouring elements side by side.
+  mlir::Value isChunked(const ThreadMemory &memory, int64_t columnDim);
+  /// (row, column valid) of an element against the valid sizes of a load or store; i1.
+  mlir::Value isValid(const ThreadTile &tile, mlir::ValueRange valid, unsigned e);
+
+  //===--- Products (Product.cpp, FMAProduct.cpp) ---===//
+
+  void computeProduct(nvtile::DotOp op, unsigned e);
+  /// Computes the products that columns [from, to) of a register tile come from, and nothing else.
+  void touchProducts(mlir::Value tile, int64_t from, int64_t to);
+  /// Products of a left operand that does not come from scores, some columns at a time.
+  void computeColumns(nvtile::DotOp op, int64_t chunk);
+  /// Products of scores, slice by slice of the keys, each as soon as its scores are there.
+  void computeSlices(nvtile::DotOp op);
+  /// The same where keep drops terms: whatever b holds there adds nothing.
+  void computeKept(nvtile::DotOp op);
+  using Fragments = llvm::SmallVector<llvm::SmallVector<mlir::Value>>;
+  void multiplySanitized(nvtile::DotOp op, llvm::MutableArrayRef<mlir::Value> acc,
+                         const Fragments &p, const Fragments &keep);
+  /// acc += a b for slice `slice`; `a` has a fragment per row block.
+  void multiplySlice(nvtile::DotOp op, llvm::MutableArrayRef<mlir::Value> acc, const Fragments &a,
+                     int64_t slice, int64_t fromColumn, int64_t toColumn);
+  /// Accumulates one block of 16 x 8 x 16.
+  void multiply(llvm::MutableArrayRef<mlir::Value> acc, mlir::ValueRange a, mlir::Value b0,
+                mlir::Value b1, mlir::Type element);
+  llvm::SmallVector<mlir::Value> initial(nvtile::DotOp op);
+  bool usesTensorCores(mlir::Type element) const;
+
+  /// The four words of a left operand's block of 16 x 16.
+  llvm::SmallVector<mlir::Value> leftFragment(nvtile::DotOp op, int64_t m, int64_t slice);
+  /// The four words of blocks 2 n and 2 n + 1 of a right operand.
+  llvm::SmallVector<mlir::Value> rightFragment(nvtile::DotOp op, int64_t n, int64_t slice);
+  /// Two neighbouring elements of 16 bits in a word.
+  mlir::Value packPair(mlir::Value tile, unsigned low, unsigned high);
+  mlir::Value packKept(mlir::Value keep, unsigned low, unsigned high, mlir::Type element);
+  void lowerRead(nvtile::ReadOp op);
+  mlir::Value lowerAllFinite(nvtile::AllFiniteOp op);
+
+  void computeFMAProduct(nvtile::DotOp op);
+  /// Writes the left operand to the warp's part of shared memory; returns the address of the thread's first row.
+  mlir::Value spillLeft(nvtile::DotOp op);
+  llvm::SmallVector<mlir::Value> loadSharedFloats(mlir::Value address, int64_t count,
+                                                  mlir::Type element);
+
+  //===--- Shared memory (Shared.cpp) ---===//
+
+  mlir::Value sharedSymbol();
+  /// The i32 address of a stage.
+  mlir::Value stageAddress(mlir::Value buffer, mlir::Value stage);
+  /// The i32 address of the 16-byte chunk `chunk` of `row`.
+  mlir::Value sharedAddress(mlir::Value buffer, mlir::Value stage, mlir::Value row,
+                            mlir::Value chunk);
+  /// Four words by ldmatrix: each lane gives the row and chunk of its address, to which constants are added;
+  /// `chunkOffset` is even. Eight lanes with successive rows lie in different banks.
+  llvm::SmallVector<mlir::Value> loadMatrix(mlir::Value buffer, mlir::Value stage,
+                                            mlir::Value laneRow, mlir::Value laneChunk,
+                                            int64_t rowOffset, int64_t chunkOffset,
+                                            bool isTransposed, bool isChunkSmall);
+
+  mlir::func::FuncOp kernel, result;
+  const TargetInfo &target;
+  flash::ScheduleAttr schedule;
+  int64_t chunkColumns;
+  ThreadBuilder t;
+  mlir::OpBuilder &b;
+  mlir::IRMapping scalars;
+  llvm::DenseMap<mlir::Value, ThreadMemory> memories;
+  llvm::DenseMap<mlir::Value, int64_t> bufferOffsets;
+  int64_t sharedBytes = 0;
+  /// Offset of the block's buffer for left operands of products on FMA units; -1: none yet.
+  int64_t leftOffset = -1;
+  int64_t leftPitch = 0;
+  llvm::SmallVector<llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value>> memo;
+};
+
+} // namespace flashc
+
+#endif // FLASHC_COMPILER_CONVERSION_NVTILETOLLVM_DISTRIBUTOR_H

@@ -1,0 +1,137 @@
+//===- FMAProduct.cpp - products without tensor cores ---------------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// f32 inputs are multiplied in f32, and so is bf16 where tensor cores do not know it. Both operands are read
+// from shared memory, in a loop over the terms of the sums; a left operand in registers is written there first,
+// to a place of its warp's own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Conversion/NVTileToLLVM/Distributor.h"
+
+using namespace mlir;
+using namespace flashc;
+
+/// Terms that an iteration takes: 16 bytes of f32.
+static constexpr int64_t kTerms = 4;
+/// What stands for a dropped term: a NaN that no arithmetic gives, since those that it gives are 0x7fffffff.
+static constexpr int64_t kDropped = 0xffffffff, kArithmeticNaN = 0x7fffffff;
+
+SmallVector<Value> Distributor::loadSharedFloats(Value address, int64_t count, Type element) {
+  Type type = VectorType::get(count, element);
+  Value vector = LLVM::LoadOp::create(b, t.loc, type, t.sharedPointer(address),
+                                      count * element.getIntOrFloatBitWidth() / 8);
+  SmallVector<Value> values;
+  for (int64_t k = 0; k < count; ++k) {
+    Value value = LLVM::ExtractElementOp::create(b, t.loc, vector, t.constant(k));
+    values.push_back(element.isF32() ? value
+                                     : Value(arith::ExtFOp::create(b, t.loc, t.f32, value)));
+  }
+  return values;
+}
+
+Value Distributor::spillLeft(nvtile::DotOp op) {
+  auto type = cast<RankedTensorType>(op.getA().getType());
+  ThreadTile tile(type);
+  int64_t columns = type.getDimSize(1);
+  int64_t columnWarps = ThreadTile(cast<RankedTensorType>(op.getResult().getType())).columnWarps;
+  if (leftOffset < 0) {
+    leftOffset = sharedBytes;
+    leftPitch = columns * 4 + 16;
+    sharedBytes += columnWarps * type.getDimSize(0) * leftPitch;
+  }
+  Value thread = t.threadId(), warp = t.div(thread, kWarpSize), lane = t.rem(thread, kWarpSize);
+  // Each warp has its rows to itself: those of its part, in the copy of its columns.
+  Value row = t.add(t.mul(warp, tile.warpRows), t.div(lane, 4));
+  Value first = t.add(t.add(sharedSymbol(), leftOffset), t.mul(row, leftPitch));
+  Value address = t.add(first, t.mul(t.rem(lane, 4), 8));
+  bool isF32 = type.getElementType().isF32();
+  t.syncWarp(); // all lanes have read what was there
+  for (unsigned e = 0; e < tile.size(); ++e) {
+    Value value = get(op.getA(), e);
+    if (!isF32)
+      value = arith::ExtFOp::create(b, t.loc, t.f32, value);
+    Value word = arith::BitcastOp::create(b, t.loc, t.i32, value);
+    if (op.getKeep()) {
+      Value isNaN = arith::CmpFOp::create(b, t.loc, arith::CmpFPredicate::UNO, value, value);
+      word = t.select(isNaN, t.constant(kArithmeticNaN), word);
+      word = t.select(get(op.getKeep(), e), word, t.constant(static_cast<int32_t>(kDropped)));
+    }
+    LLVM::StoreOp::create(
+        b, t.loc, word,
+        t.sharedPointer(address, tile.rowOffset(e) * leftPitch + tile.columnOffset(e) * 4));
+  }
+  t.syncWarp();
+  return first;
+}
+
+void Distributor::computeFMAProduct(nvtile::DotOp op) {
+  ThreadTile tile(cast<RankedTensorType>(op.getResult().getType()));
+  auto right = cast<nvtile::SharedType>(op.getB().getType());
+  Type element = right.getElementType();
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8, perChunk = 16 / bytes;
+  auto leftType = dyn_cast<nvtile::SharedType>(op.getA().getType());
+  Value spilled = leftType ? Value() : spillLeft(op);
+  SmallVector<Value> acc = initial(op);
+  Value stage = scalar(op.getStage());
+  Value aStage = op.getAStage() ? scalar(op.getAStage()) : Value();
+  Value row0 = t.toI32(firstRow(tile)), column0 = t.toI32(firstColumn(tile));
+  int64_t terms = op.getTransposeB() ? right.getPaddedColumns() : right.getRows();
+
+  auto loop = scf::ForOp::create(b, t.loc, t.indexConstant(0), t.indexConstant(terms),
+                                 t.indexConstant(kTerms), acc);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value k = t.toI32(loop.getInductionVar());
+    // Elements (row, column) and on of a shared buffer; the column is a multiple of the count.
+    auto loadShared = [&](Value buffer, Value bufferStage, Value row, Value column, int64_t count) {
+      Value address = sharedAddress(buffer, bufferStage, row, t.div(column, perChunk));
+      address = t.add(address, t.mul(t.rem(column, perChunk), bytes));
+      return loadSharedFloats(address, count, element);
+    };
+    SmallVector<SmallVector<Value>> a; // per row, the terms
+    for (int64_t r = 0; r < tile.rowBlocks * 2; ++r) {
+      int64_t offset = r / 2 * 16 + r % 2 * 8;
+      if (leftType) {
+        a.push_back(loadShared(op.getA(), aStage, t.add(row0, offset), k, kTerms));
+        continue;
+      }
+      Value address = t.add(t.add(spilled, offset * leftPitch), t.mul(k, 4));
+      a.push_back(loadSharedFloats(address, kTerms, t.f32));
+    }
+    SmallVector<Value> sums(loop.getRegionIterArgs());
+    auto accumulate = [&](unsigned e, Value x, Value y) {
+      Value sum = math::FmaOp::create(b, t.loc, x, y, sums[e]);
+      if (op.getKeep()) {
+        Value bits = arith::BitcastOp::create(b, t.loc, t.i32, x);
+        Value isDropped = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq, bits,
+                                                t.constant(static_cast<int32_t>(kDropped)));
+        sum = t.select(isDropped, sums[e], sum);
+      }
+      sums[e] = sum;
+    };
+    for (int64_t n = 0; n < tile.columnBlocks; ++n) {
+      SmallVector<SmallVector<Value>> y; // per column of two, the terms
+      if (op.getTransposeB()) {
+        for (int64_t j = 0; j < 2; ++j)
+          y.push_back(loadShared(op.getB(), stage, t.add(column0, n * 8 + j), k, kTerms));
+      } else {
+        y.resize(2);
+        for (int64_t term = 0; term < kTerms; ++term) {
+          SmallVector<Value> pair =
+              loadShared(op.getB(), stage, t.add(k, term), t.add(column0, n * 8), 2);
+          y[0].push_back(pair[0]);
+          y[1].push_back(pair[1]);
+        }
+      }
+      for (int64_t term = 0; term < kTerms; ++term)
+        for (int64_t r = 0; r < tile.rowBlocks * 2; ++r)
+          for (int64_t j = 0; j < 2; ++j)
+            accumulate(tile.element(r / 2, n, r % 2 * 2 + j), a[r][term], y[j][term]);
+    }
+    scf::YieldOp::create(b, t.loc, sums);
+  }
+  defineAll(op.getResult(), loop.getResults());
+}

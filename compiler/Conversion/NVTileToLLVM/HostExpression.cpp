@@ -1,0 +1,49 @@
+//===- HostExpression.cpp - sizes as JSON that the host evaluates ---------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Conversion/NVTileToLLVM/HostExpression.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace flashc;
+
+static FailureOr<llvm::json::Value> convert(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return llvm::json::Value(constant.getSExtValue());
+  Operation *op = value.getDefiningOp();
+  if (auto dim = dyn_cast_or_null<memref::DimOp>(op)) {
+    auto argument = dyn_cast<BlockArgument>(dim.getSource());
+    if (argument && dim.getConstantIndex())
+      return llvm::json::Value(llvm::json::Array{
+          "dim", static_cast<int64_t>(argument.getArgNumber()), *dim.getConstantIndex()});
+  }
+  StringRef name = op ? llvm::TypeSwitch<Operation *, StringRef>(op)
+                            .Case([](arith::AddIOp) { return "add"; })
+                            .Case([](arith::SubIOp) { return "sub"; })
+                            .Case([](arith::MulIOp) { return "mul"; })
+                            .Case<arith::DivUIOp, arith::DivSIOp>([](auto) { return "div"; })
+                            .Case<arith::RemUIOp, arith::RemSIOp>([](auto) { return "rem"; })
+                            .Case([](arith::MaxSIOp) { return "max"; })
+                            .Case([](arith::MinSIOp) { return "min"; })
+                            .Default([](Operation *) { return StringRef(); })
+                      : StringRef();
+  if (name.empty()) {
+    if (op)
+      return op->emitOpError() << "expected a size that the host can compute from shapes";
+    return emitError(value.getLoc()) << "expected a size that the host can compute from shapes";
+  }
+  FailureOr<llvm::json::Value> x = convert(op->getOperand(0)), y = convert(op->getOperand(1));
+  if (failed(x) || failed(y))
+    return failure();
+  return llvm::json::Value(llvm::json::Array{name, std::move(*x), std::move(*y)});
+}
+
+FailureOr<llvm::json::Value> flashc::toHostExpression(func::FuncOp func) {
+  return convert(cast<func::ReturnOp>(func.getBody().front().getTerminator()).getOperand(0));
+}

@@ -1,0 +1,306 @@
+//===- Memory.cpp - a thread's loads, stores and copies -------------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Conversion/NVTileToLLVM/Distributor.h"
+
+using namespace mlir;
+using namespace flashc;
+
+static constexpr int64_t kChunkBytes = 16;
+
+static int64_t bytesOf(Type type) { return std::max<int64_t>(type.getIntOrFloatBitWidth() / 8, 1); }
+
+/// The type whose size elements have in memory: a bool takes a byte.
+static Type memoryType(OpBuilder &b, Type type) { return b.getIntegerType(8 * bytesOf(type)); }
+
+ThreadMemory Distributor::memoryOf(Value memref) {
+  auto it = memories.find(memref);
+  assert(it != memories.end() && "expected an argument or a view of one");
+  return it->second;
+}
+
+void Distributor::lowerView(memref::ViewOp op) {
+  ThreadMemory memory;
+  auto type = cast<MemRefType>(op.getResult().getType());
+  memory.elementType = type.getElementType();
+  memory.pointer =
+      t.gep(memoryOf(op.getSource()).pointer, scalar(op.getByteShift()), b.getI8Type());
+  unsigned dynamic = 0;
+  for (int64_t size : type.getShape())
+    memory.sizes.push_back(ShapedType::isDynamic(size) ? scalar(op.getSizes()[dynamic++])
+                                                       : t.indexConstant(size));
+  Value stride = t.indexConstant(1);
+  memory.strides.resize(memory.sizes.size());
+  for (size_t d = memory.sizes.size(); d-- > 0; stride = t.indexMul(stride, memory.sizes[d]))
+    memory.strides[d] = stride;
+  memories[op.getResult()] = memory;
+}
+
+Value Distributor::addressOf(const ThreadMemory &memory, ValueRange indices) {
+  Value offset = t.indexConstant(0);
+  for (auto [index, stride] : llvm::zip(indices, memory.strides))
+    offset = t.indexAdd(offset, t.indexMul(index, stride));
+  return t.gep(memory.pointer, offset, memoryType(b, memory.elementType));
+}
+
+Value Distributor::isValid(const ThreadTile &tile, ValueRange valid, unsigned e) {
+  Value row = t.indexAdd(firstRow(tile), tile.rowOffset(e));
+  Value inside = t.indexLess(row, scalar(valid[0]));
+  if (tile.isMatrix) {
+    Value column = t.indexAdd(firstColumn(tile), tile.columnOffset(e));
+    inside = t.both(inside, t.indexLess(column, scalar(valid[1])));
+  }
+  return inside;
+}
+
+/// The indices of a load's or store's element (row, column).
+static SmallVector<Value> elementIndices(ThreadBuilder &t, ArrayRef<Value> offsets,
+                                         ArrayRef<int64_t> dims, Value row, Value column) {
+  SmallVector<Value> indices(offsets);
+  indices[dims[0]] = t.indexAdd(indices[dims[0]], row);
+  if (dims.size() == 2)
+    indices[dims[1]] = t.indexAdd(indices[dims[1]], column);
+  return indices;
+}
+
+Value Distributor::computeLoad(tile::LoadOp op, unsigned e) {
+  ThreadTile tile(cast<RankedTensorType>(op.getTile().getType()));
+  ThreadMemory memory = memoryOf(op.getSource());
+  SmallVector<Value> offsets;
+  for (Value offset : op.getOffsets())
+    offsets.push_back(scalar(offset));
+  Value row = t.indexAdd(firstRow(tile), tile.rowOffset(e));
+  Value column = tile.isMatrix ? t.indexAdd(firstColumn(tile), tile.columnOffset(e)) : Value();
+  Value address = addressOf(memory, elementIndices(t, offsets, op.getDims(), row, column));
+  return t.loadIf(isValid(tile, op.getValid(), e), address, memory.elementType);
+}
+
+Value Distributor::computeGather(tile::GatherOp op, unsigned e) {
+  ThreadMemory memory = memoryOf(op.getSource());
+  Value inside = arith::ConstantIntOp::create(b, t.loc, t.i1, 1);
+  SmallVector<Value> indices;
+  for (auto [operand, size] : llvm::zip(op.getIndices(), memory.sizes)) {
+    Value index = operandAt(operand, e);
+    // As unsigned numbers, negative ones are beyond every size.
+    Value isInside = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ult, index, size);
+    inside = t.both(inside, isInside);
+    indices.push_back(index);
+  }
+  return t.loadIf(inside, addressOf(memory, indices), memory.elementType);
+}
+
+Value Distributor::isChunked(const ThreadMemory &memory, int64_t columnDim) {
+  int64_t bytes = bytesOf(memory.elementType);
+  // The address and all strides but that of columns, in bytes, by their lowest bits.
+  Value bits = LLVM::PtrToIntOp::create(b, t.loc, t.i64, memory.pointer);
+  for (auto [d, stride] : llvm::enumerate(memory.strides)) {
+    if (static_cast<int64_t>(d) == columnDim)
+      continue;
+    Value inBytes =
+        arith::MulIOp::create(b, t.loc, arith::IndexCastOp::create(b, t.loc, t.i64, stride),
+                              arith::ConstantOp::create(b, t.loc, b.getI64IntegerAttr(bytes)));
+    bits = arith::OrIOp::create(b, t.loc, bits, inBytes);
+  }
+  Value low = arith::AndIOp::create(
+      b, t.loc, bits, arith::ConstantOp::create(b, t.loc, b.getI64IntegerAttr(kChunkBytes - 1)));
+  Value zero = arith::ConstantOp::create(b, t.loc, b.getI64IntegerAttr(0));
+  Value isAligned = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq, low, zero);
+  Value isDense = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
+                                        memory.strides[columnDim], t.indexConstant(1));
+  return t.both(isAligned, isDense);
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+void Distributor::lowerStore(tile::StoreOp op) {
+  ThreadTile tile(cast<RankedTensorType>(op.getTile().getType()));
+  ThreadMemory memory = memoryOf(op.getDest());
+  computeAll(op.getTile());
+  SmallVector<Value> offsets;
+  for (Value offset : op.getOffsets())
+    offsets.push_back(scalar(offset));
+  Value rowStart = firstRow(tile), columnStart = tile.isMatrix ? firstColumn(tile) : Value();
+  auto storeElements = [&] {
+    for (unsigned e = 0; e < tile.size(); ++e) {
+      Value condition = isValid(tile, op.getValid(), e);
+      if (!tile.isMatrix) { // of the lanes that hold a row, the first stores it
+        Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
+                                              t.rem(t.threadId(), 4), t.constant(0));
+        condition = t.both(condition, isFirst);
+      }
+      Value row = t.indexAdd(rowStart, tile.rowOffset(e));
+      Value column = tile.isMatrix ? t.indexAdd(columnStart, tile.columnOffset(e)) : Value();
+      Value address = addressOf(memory, elementIndices(t, offsets, op.getDims(), row, column));
+      t.storeIf(condition, address, get(op.getTile(), e));
+    }
+  };
+  int64_t bytes = bytesOf(memory.elementType);
+  auto columns = tile.isMatrix ? cast<RankedTensorType>(op.getTile().getType()).getDimSize(1) : 0;
+  bool hasChunks = tile.isMatrix && bytes == 2 && tile.columnBlocks % 4 == 0 && columns % 8 == 0;
+  if (!hasChunks)
+    return storeElements();
+
+  // Four lanes hold 8 columns of a row, 2 each, in each of 4 blocks. They trade, so that each holds all 8
+  // columns of one block and stores 16 bytes.
+  Value chunked = isChunked(memory, op.getDims()[1]);
+  auto branch = scf::IfOp::create(b, t.loc, chunked, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  memo.emplace_back();
+  storeElements();
+  memo.pop_back();
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value lane = t.rem(t.threadId(), 4);
+  Value isOdd =
+      arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne, t.bitAnd(lane, 1), t.constant(0));
+  Value isHigh =
+      arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne, t.bitAnd(lane, 2), t.constant(0));
+  auto trade = [&](Value word, int32_t mask) {
+    Value asFloat = arith::BitcastOp::create(b, t.loc, t.f32, word);
+    return arith::BitcastOp::create(b, t.loc, t.i32, t.shuffleXor(asFloat, mask)).getResult();
+  };
+  for (int64_t m = 0; m < tile.rowBlocks; ++m)
+    for (int64_t h = 0; h < 2; ++h)
+      for (int64_t n = 0; n < tile.columnBlocks; n += 4) {
+        SmallVector<Value> w;
+        for (int64_t k = 0; k < 4; ++k)
+          w.push_back(packPair(op.getTile(), tile.element(m, n + k, 2 * h),
+                               tile.element(m, n + k, 2 * h + 1)));
+        // A transpose of 4 x 4 words in two rounds: first by pairs of lanes, then by pairs of pairs.
+        for (int64_t k : {0, 2}) {
+          Value sent = t.select(isOdd, w[k], w[k + 1]);
+          Value got = trade(sent, 1);
+          w[k] = t.select(isOdd, got, w[k]);
+          w[k + 1] = t.select(isOdd, w[k + 1], got);
+        }
+        for (int64_t k : {0, 1}) {
+          Value sent = t.select(isHigh, w[k], w[k + 2]);
+          Value got = trade(sent, 2);
+          w[k] = t.select(isHigh, got, w[k]);
+          w[k + 2] = t.select(isHigh, w[k + 2], got);
+        }
+        Value row = t.indexAdd(rowStart, m * 16 + h * 8);
+        // The lane's first column has 2 for each lane; it stores block n + lane, of 8.
+        Value lane8 = arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(lane, 6));
+        Value column = t.indexAdd(t.indexAdd(columnStart, lane8), n * 8);
+        Value condition = t.both(t.indexLess(row, scalar(op.getValid()[0])),
+                                 t.indexLess(column, scalar(op.getValid()[1])));
+        Value address = addressOf(memory, elementIndices(t, offsets, op.getDims(), row, column));
+        t.storeChunkIf(condition, address, w);
+      }
+}
+
+//===----------------------------------------------------------------------===//
+// Copies to shared memory
+//===----------------------------------------------------------------------===//
+
+void Distributor::lowerCopy(nvtile::CopyOp op) {
+  ThreadMemory memory = memoryOf(op.getSource());
+  SmallVector<Value> offsets;
+  for (Value offset : op.getOffsets())
+    offsets.push_back(scalar(offset));
+  Value origin = addressOf(memory, offsets);
+  // Without cp.async a chunk is moved whole, so rows must consist of whole ones.
+  auto type = cast<nvtile::SharedType>(op.getDest().getType());
+  int64_t bytes = bytesOf(memory.elementType);
+  if (!target.hasAsyncCopy && type.getColumns() * bytes % kChunkBytes != 0)
+    return copyElements(op, memory, origin);
+  auto branch =
+      scf::IfOp::create(b, t.loc, isChunked(memory, op.getDims()[1]), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  copyChunks(op, memory, origin);
+  b.setInsertionPointToStart(branch.elseBlock());
+  copyElements(op, memory, origin);
+}
+
+static int64_t threadsOf(func::FuncOp kernel) {
+  return kernel->getAttrOfType<IntegerAttr>(nvtile::kThreadsAttrName).getInt();
+}
+
+void Distributor::copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, Value origin) {
+  auto type = cast<nvtile::SharedType>(op.getDest().getType());
+  int64_t threads = threadsOf(kernel), bytes = bytesOf(memory.elementType);
+  int64_t perRow = type.getPaddedColumns() * bytes / kChunkBytes;
+  int64_t total = type.getRows() * perRow;
+  Value stage = scalar(op.getStage());
+  Value validRows = t.toI32(scalar(op.getValid()[0]));
+  Value validBytes = t.mul(t.toI32(scalar(op.getValid()[1])), bytes);
+  Value rowStride = t.indexMul(memory.strides[op.getDims()[0]], t.indexConstant(bytes));
+  Value thread = t.threadId();
+  bool isRegular = threads % perRow == 0;
+  Value row0 = t.div(thread, perRow), chunk0 = t.rem(thread, perRow);
+  for (int64_t n = 0; n * threads < total; ++n) {
+    Value row = row0, chunk = chunk0;
+    if (isRegular) {
+      row = t.add(row0, n * (threads / perRow));
+    } else {
+      Value number = t.add(thread, n * threads);
+      row = t.div(number, perRow);
+      chunk = t.rem(number, perRow);
+    }
+    // Of a row, the part that is valid; of the chunk, what lies in it.
+    Value left = arith::SubIOp::create(b, t.loc, validBytes, t.mul(chunk, kChunkBytes));
+    left = arith::MinSIOp::create(b, t.loc, left, t.constant(kChunkBytes));
+    left = arith::MaxSIOp::create(b, t.loc, left, t.constant(0));
+    left = t.select(t.less(row, validRows), left, t.constant(0));
+    Value offset =
+        t.indexAdd(t.indexMul(arith::IndexCastUIOp::create(b, t.loc, t.index, row), rowStride),
+                   arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(chunk, kChunkBytes)));
+    Value source = t.gep(origin, offset, b.getI8Type());
+    auto emit = [&] {
+      Value dest = t.sharedPointer(sharedAddress(op.getDest(), stage, row, chunk));
+      if (target.hasAsyncCopy) {
+        t.callVoid("llvm.nvvm.cp.async.cg.shared.global.16.s", {dest, source, left});
+        return;
+      }
+      Value isThere =
+          arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::sgt, left, t.constant(0));
+      SmallVector<Value> words = t.loadChunkIf(isThere, source);
+      Type vectorType = VectorType::get(4, t.i32);
+      Value vector = LLVM::PoisonOp::create(b, t.loc, vectorType);
+      for (auto [k, word] : llvm::enumerate(words))
+        vector = LLVM::InsertElementOp::create(b, t.loc, vector, word, t.constant(k));
+      LLVM::StoreOp::create(b, t.loc, vector, dest, /*alignment=*/kChunkBytes);
+    };
+    if ((n + 1) * threads <= total) {
+      emit();
+      continue;
+    }
+    auto isMine = scf::IfOp::create(b, t.loc, t.less(t.add(thread, n * threads), t.constant(total)),
+                                    /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(isMine.thenBlock());
+    emit();
+  }
+}
+
+void Distributor::copyElements(nvtile::CopyOp op, const ThreadMemory &memory, Value origin) {
+  auto type = cast<nvtile::SharedType>(op.getDest().getType());
+  int64_t columns = type.getPaddedColumns(), bytes = bytesOf(memory.elementType);
+  int64_t perChunk = kChunkBytes / bytes;
+  Value stage = scalar(op.getStage());
+  Value validRows = scalar(op.getValid()[0]), validColumns = scalar(op.getValid()[1]);
+  Value thread = arith::IndexCastUIOp::create(b, t.loc, t.index, t.threadId());
+  auto loop = scf::ForOp::create(b, t.loc, thread, t.indexConstant(type.getRows() * columns),
+                                 t.indexConstant(threadsOf(kernel)));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value number = t.toI32(loop.getInductionVar());
+  Value row = t.div(number, columns), column = t.rem(number, columns);
+  Value wideRow = arith::IndexCastUIOp::create(b, t.loc, t.index, row);
+  Value wideColumn = arith::IndexCastUIOp::create(b, t.loc, t.index, column);
+  Value isThere = t.both(t.indexLess(wideRow, validRows), t.indexLess(wideColumn, validColumns));
+  Value offset = t.indexAdd(t.indexMul(wideRow, memory.strides[op.getDims()[0]]),
+                            t.indexMul(wideColumn, memory.strides[op.getDims()[1]]));
+  Value source = t.gep(origin, offset, memory.elementType);
+  Value value = t.loadIf(isThere, source, memory.elementType);
+  Value address = sharedAddress(op.getDest(), stage, row, t.div(column, perChunk));
+  address = t.add(address, t.mul(t.rem(column, perChunk), bytes));
+  LLVM::StoreOp::create(b, t.loc, value, t.sharedPointer(address));
+}

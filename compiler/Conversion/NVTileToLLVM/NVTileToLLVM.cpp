@@ -1,0 +1,132 @@
+//===- NVTileToLLVM.cpp - from scheduled kernels to threads ---------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Conversion/NVTileToLLVM/NVTileToLLVM.h"
+#include "compiler/Conversion/KernelInfo.h"
+#include "compiler/Conversion/NVTileToLLVM/Distributor.h"
+#include "compiler/Conversion/NVTileToLLVM/HostExpression.h"
+#include "dialects/Flash/IR/Flash.h"
+#include "dialects/Flash/Transforms/KernelFrame.h"
+
+using namespace mlir;
+using namespace flashc;
+
+namespace {
+
+/// A function with the parameters of a kernel as it is launched: per argument pointer, sizes and strides.
+func::FuncOp createThreadFunction(OpBuilder &b, func::FuncOp kernel) {
+  SmallVector<Type> types;
+  SmallVector<unsigned> pointers;
+  for (Type type : kernel.getArgumentTypes()) {
+    pointers.push_back(types.size());
+    types.push_back(LLVM::LLVMPointerType::get(b.getContext(), 1));
+    types.append(2 * cast<MemRefType>(type).getRank(), b.getI64Type());
+  }
+  auto func =
+      func::FuncOp::create(b, kernel.getLoc(), kernel.getName(), b.getFunctionType(types, {}));
+  // The runtime refuses tensors that overlap an output.
+  for (unsigned pointer : pointers)
+    func.setArgAttr(pointer, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+  for (StringRef name : {nvtile::kThreadsAttrName, nvtile::kBlocksAttrName})
+    if (Attribute value = kernel->getAttr(name))
+      func->setAttr(name, value);
+  func.addEntryBlock();
+  return func;
+}
+
+class ModuleLowering {
+public:
+  ModuleLowering(ModuleOp module, const TargetInfo &target) : module(module), target(target) {}
+
+  LogicalResult run() {
+    FailureOr<KernelFunctions> found = KernelFunctions::find(module);
+    if (failed(found))
+      return failure();
+    OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+    auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
+    LLVM::GlobalOp::create(b, module.getLoc(), bytes, /*isConstant=*/false, LLVM::Linkage::External,
+                           kSharedSymbol, Attribute(), kSharedAlignment, /*addrSpace=*/3);
+    llvm::json::Object info = describeKernels(module, *found);
+    llvm::json::Array kernels;
+    for (auto &[phase, kernel] : found->kernels) {
+      FailureOr<llvm::json::Value> grid = toHostExpression(found->grids[phase]);
+      FailureOr<func::FuncOp> thread = lowerKernel(kernel);
+      if (failed(grid) || failed(thread))
+        return failure();
+      auto number = [&](StringRef name) {
+        return (*thread)->getAttrOfType<IntegerAttr>(name).getInt();
+      };
+      kernels.push_back(llvm::json::Object{{"entry", kernel.getName().str()},
+                                           {"threads", number(nvtile::kThreadsAttrName)},
+                                           {"shared_bytes", number(nvtile::kSharedBytesAttrName)},
+                                           {"grid", std::move(*grid)}});
+    }
+    info["kernels"] = std::move(kernels);
+    info["workspace"] = 0;
+    if (found->workspaceSize) {
+      FailureOr<llvm::json::Value> size = toHostExpression(found->workspaceSize);
+      if (failed(size))
+        return failure();
+      info["workspace"] = std::move(*size);
+      found->workspaceSize.erase();
+    }
+    for (auto &[phase, grid] : found->grids)
+      grid.erase();
+    for (auto &[phase, kernel] : found->kernels)
+      kernel.erase();
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::json::Value(std::move(info));
+    module->setAttr(kKernelInfoAttrName, b.getStringAttr(text));
+    return success();
+  }
+
+private:
+  FailureOr<func::FuncOp> lowerKernel(func::FuncOp kernel) {
+    if (!kernel->hasAttr(nvtile::kThreadsAttrName))
+      return kernel.emitOpError() << "expected the attribute " << nvtile::kThreadsAttrName
+                                  << "; run tile-to-nvtile first";
+    auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
+    OpBuilder b(kernel);
+    func::FuncOp thread = createThreadFunction(b, kernel);
+    if (failed(Distributor(kernel, thread, target, schedule).run()))
+      return failure();
+    return thread;
+  }
+
+  ModuleOp module;
+  const TargetInfo &target;
+};
+
+struct NVTileToThreads : PassWrapper<NVTileToThreads, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(NVTileToThreads)
+
+  StringRef getArgument() const override { return "nvtile-to-threads"; }
+  StringRef getDescription() const override {
+    return "Lowers kernels on laid-out tiles to what one thread does";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect>();
+  }
+
+  void runOnOperation() override {
+    auto attribute = getOperation()->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
+    const TargetInfo *info = attribute ? lookupTarget(attribute.getName()) : nullptr;
+    if (!info || info->kind != TargetKind::GPU) {
+      getOperation().emitOpError() << "expected a GPU target in " << flash::kTargetAttrName
+                                   << ", got " << (info ? attribute.getName() : "none");
+      return signalPassFailure();
+    }
+    if (failed(ModuleLowering(getOperation(), *info).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> flashc::createNVTileToThreadsPass() {
+  return std::make_unique<NVTileToThreads>();
+}
+void flashc::registerNVTileToThreadsPass() { PassRegistration<NVTileToThreads>(); }

@@ -1,0 +1,63 @@
+//===- Pipeline.h - software-pipelined copies of key tiles ------*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// Loops over key tiles that follow one another (masked, full, masked) are one stream of tiles: the copies of
+// a tile are begun `stages - 1` tiles ahead, across the ends of loops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_COMPILER_CONVERSION_TILETONVTILE_PIPELINE_H
+#define FLASHC_COMPILER_CONVERSION_TILETONVTILE_PIPELINE_H
+
+#include "dialects/NVTile/IR/NVTile.h"
+#include "dialects/Tile/IR/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace flashc {
+
+/// Where a tile that products read lies: a shared buffer and the stage in it.
+struct SharedTile {
+  mlir::Value buffer, stage;
+};
+
+/// Loops that follow one another: each begins where the one before it ends, and all of them load the same
+/// tiles for products.
+struct LoopChain {
+  llvm::SmallVector<mlir::scf::ForOp> loops;
+  /// Per loop, the loads of its body whose tiles products read, in the order of the first loop.
+  llvm::SmallVector<llvm::SmallVector<tile::LoadOp>> loads;
+};
+
+/// Whether a product reads the result of `load`.
+bool feedsProduct(tile::LoadOp load);
+
+/// The chains of `block`, and of the blocks inside it, in order.
+llvm::SmallVector<LoopChain> findChains(mlir::Block &block);
+
+/// Shared buffers of a kernel by what they hold, so that chains that do not run at once share them.
+class SharedBuffers {
+public:
+  explicit SharedBuffers(mlir::Block &entry) : entry(entry) {}
+  /// A buffer for the tile of `load` with so many stages; the n-th of its kind in a chain.
+  mlir::Value get(tile::LoadOp load, int64_t stages, unsigned n);
+  int64_t bytes() const { return total; }
+
+private:
+  mlir::Block &entry;
+  llvm::DenseMap<std::pair<mlir::Type, unsigned>, mlir::Value> buffers;
+  int64_t total = 0;
+};
+
+/// Emits the copies of a chain and notes where its tiles lie.
+void pipelineChain(LoopChain &chain, int64_t stages, SharedBuffers &buffers,
+                   llvm::DenseMap<mlir::Value, SharedTile> &tiles);
+
+/// Emits the copy of the tile that `load` describes to a stage, at the builder's place.
+void emitCopy(mlir::OpBuilder &b, tile::LoadOp load, mlir::ValueRange offsets,
+              mlir::ValueRange valid, const SharedTile &to);
+
+} // namespace flashc
+
+#endif // FLASHC_COMPILER_CONVERSION_TILETONVTILE_PIPELINE_H

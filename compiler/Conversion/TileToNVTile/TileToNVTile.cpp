@@ -1,0 +1,232 @@
+//===- TileToNVTile.cpp - tiles over the threads of a GPU -----------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Conversion/TileToNVTile/TileToNVTile.h"
+#include "compiler/Conversion/TileToNVTile/Layouts.h"
+#include "compiler/Conversion/TileToNVTile/Pipeline.h"
+#include "compiler/Conversion/TileToVector/TileToVector.h"
+#include "compiler/Target/TargetInfo.h"
+#include "dialects/Flash/IR/Flash.h"
+#include "dialects/Flash/Transforms/KernelFrame.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace flashc;
+
+namespace {
+
+constexpr int64_t kThreadsPerWarp = 32;
+
+class KernelScheduling {
+public:
+  KernelScheduling(func::FuncOp kernel, flash::ScheduleAttr schedule)
+      : kernel(kernel), schedule(schedule), buffers(kernel.getBody().front()) {}
+
+  LogicalResult run() {
+    auto foralls = llvm::to_vector(kernel.getBody().front().getOps<scf::ForallOp>());
+    if (foralls.size() != 1 || foralls[0].getRank() != 1 || foralls[0].getNumResults() != 0)
+      return kernel.emitOpError() << "expected one parallel loop of one dimension without results, "
+                                     "got "
+                                  << foralls.size();
+    emitGrid(foralls.front());
+    becomeBlock(foralls.front());
+    warps = {schedule.getTile()[0] / schedule.getMicro()[0], schedule.getAcross()};
+    shareTiles();
+    replaceProducts();
+    assignLayouts(kernel, warps);
+    kernel->setAttr(nvtile::kThreadsAttrName,
+                    b().getI64IntegerAttr(warps.count() * kThreadsPerWarp));
+    kernel->setAttr(nvtile::kSharedBytesAttrName, b().getI64IntegerAttr(buffers.bytes()));
+    if (schedule.getBlocks())
+      kernel->setAttr(nvtile::kBlocksAttrName, b().getI64IntegerAttr(schedule.getBlocks()));
+    return success();
+  }
+
+private:
+  OpBuilder b() { return OpBuilder(kernel.getContext()); }
+
+  /// A function that counts the grid's blocks, with the kernel's arguments.
+  void emitGrid(scf::ForallOp forall) {
+    OpBuilder builder(kernel);
+    auto grid = func::FuncOp::create(
+        builder, kernel.getLoc(), (kernel.getName() + "_grid").str(),
+        builder.getFunctionType(kernel.getArgumentTypes(), builder.getIndexType()));
+    for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+      if (DictionaryAttr attributes = kernel.getArgAttrDict(i))
+        grid.setArgAttrs(i, attributes);
+    grid->setAttr(kGridAttrName, kernel->getAttr(flash::kKernelAttrName));
+    Block *entry = grid.addEntryBlock();
+    IRMapping map;
+    map.map(kernel.getArguments(), entry->getArguments());
+    OpBuilder inner = OpBuilder::atBlockEnd(entry);
+    for (Operation &op : kernel.getBody().front()) {
+      if (&op == forall.getOperation())
+        break;
+      inner.clone(op, map);
+    }
+    OpFoldResult bound = forall.getMixedUpperBound()[0];
+    Value points =
+        isa<Attribute>(bound)
+            ? Value(arith::ConstantIndexOp::create(
+                  inner, forall.getLoc(), cast<IntegerAttr>(cast<Attribute>(bound)).getInt()))
+            : map.lookup(cast<Value>(bound));
+    func::ReturnOp::create(inner, forall.getLoc(), points);
+  }
+
+  /// The parallel loop's body becomes the kernel's.
+  void becomeBlock(scf::ForallOp forall) {
+    OpBuilder builder(forall);
+    Value id = nvtile::BlockIdOp::create(builder, forall.getLoc(), builder.getIndexType());
+    forall.getInductionVar(0).replaceAllUsesWith(id);
+    Block *body = forall.getBody();
+    body->getTerminator()->erase();
+    forall->getBlock()->getOperations().splice(forall->getIterator(), body->getOperations());
+    forall.erase();
+  }
+
+  /// Sends the tiles that products read to shared memory.
+  void shareTiles() {
+    SmallVector<LoopChain> chains = findChains(kernel.getBody().front());
+    llvm::SmallPtrSet<Operation *, 16> piped;
+    for (LoopChain &chain : chains)
+      for (const auto &loads : chain.loads)
+        for (tile::LoadOp load : loads)
+          piped.insert(load);
+    SmallVector<tile::LoadOp> single;
+    kernel.walk([&](tile::LoadOp load) {
+      if (feedsProduct(load) && !piped.contains(load))
+        single.push_back(load);
+    });
+    // What is loaded once is copied where its load stands; the barrier keeps a tile that was there before.
+    for (auto [n, load] : llvm::enumerate(single)) {
+      OpBuilder builder(load);
+      Location loc = load.getLoc();
+      Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+      Value buffer = buffers.get(load, 1, kFirstSingle + n);
+      emitCopy(builder, load, load.getOffsets(), load.getValid(), {buffer, zero});
+      nvtile::CommitOp::create(builder, loc);
+      shared[load.getTile()] = {buffer, zero};
+    }
+    bool isFirst = true;
+    for (LoopChain &chain : chains) {
+      pipelineChain(chain, std::max<int64_t>(schedule.getStages(), 1), buffers, shared);
+      if (isFirst && schedule.getQueries() == flash::Placement::Registers)
+        readQueries(chain, single);
+      isFirst = false;
+    }
+  }
+
+  /// Left operands that stay the same are read into registers before the first chain's loops, once their
+  /// copies, which are the oldest, have come.
+  void readQueries(LoopChain &chain, ArrayRef<tile::LoadOp> single) {
+    OpBuilder builder(chain.loops.front());
+    int64_t pending = std::max<int64_t>(schedule.getStages() - 1, 1);
+    bool isWaiting = false;
+    for (tile::LoadOp load : single) {
+      bool isLeft = llvm::all_of(load->getUses(), [](OpOperand &use) {
+        return isa<tile::DotOp>(use.getOwner()) && use.getOperandNumber() == 0;
+      });
+      if (!isLeft || load->getBlock() != chain.loops.front()->getBlock())
+        continue;
+      if (!isWaiting)
+        nvtile::WaitOp::create(builder, load.getLoc(), pending);
+      isWaiting = true;
+      SharedTile tile = shared[load.getTile()];
+      auto type = cast<RankedTensorType>(load.getTile().getType())
+                      .cloneWithEncoding(nvtile::OperandAttr::get(kernel.getContext(), warps.rows));
+      registers[load.getTile()] =
+          nvtile::ReadOp::create(builder, load.getLoc(), type, tile.buffer, tile.stage);
+    }
+  }
+
+  void replaceProducts() {
+    // Types first, so that the ops that are created see the layouts of their operands.
+    assignLayouts(kernel, warps);
+    SmallVector<tile::DotOp> dots;
+    kernel.walk([&](tile::DotOp dot) { dots.push_back(dot); });
+    for (tile::DotOp dot : dots) {
+      OpBuilder builder(dot);
+      Location loc = dot.getLoc();
+      SharedTile b = shared.lookup(dot.getB());
+      Value a = dot.getA(), aStage;
+      if (Value operand = registers.lookup(a)) {
+        a = operand;
+      } else if (SharedTile tile = shared.lookup(a); tile.buffer) {
+        a = tile.buffer;
+        aStage = tile.stage;
+      }
+      Value finite;
+      if (dot.getKeep())
+        finite = nvtile::AllFiniteOp::create(builder, loc, builder.getI1Type(), b.buffer, b.stage);
+      auto product =
+          nvtile::DotOp::create(builder, loc, dot.getResult().getType(), a, b.buffer, b.stage,
+                                aStage, dot.getInit(), dot.getKeep(), finite, dot.getTransposeB());
+      dot.replaceAllUsesWith(product.getResult());
+      dot.erase();
+    }
+    kernel.walk([&](tile::LoadOp load) {
+      if (shared.contains(load.getTile()))
+        load.erase();
+    });
+  }
+
+  /// Numbers of buffers under which tiles that are loaded once are kept apart from those of chains.
+  static constexpr unsigned kFirstSingle = 1000;
+
+  func::FuncOp kernel;
+  flash::ScheduleAttr schedule;
+  WarpGrid warps;
+  SharedBuffers buffers;
+  llvm::DenseMap<Value, SharedTile> shared;
+  llvm::DenseMap<Value, Value> registers;
+};
+
+LogicalResult scheduleKernel(func::FuncOp kernel) {
+  auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
+  if (!schedule)
+    return kernel.emitOpError() << "expected a " << flash::kScheduleAttrName << " attribute";
+  LogicalResult isSupported = success();
+  kernel.walk([&](tile::DotOp dot) {
+    if (!dot.getB().getDefiningOp<tile::LoadOp>())
+      isSupported = dot.emitOpError()
+                    << "expected a right operand that is loaded, got a result of another op";
+  });
+  return failed(isSupported) ? failure() : KernelScheduling(kernel, schedule).run();
+}
+
+struct TileToNVTile : PassWrapper<TileToNVTile, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TileToNVTile)
+
+  StringRef getArgument() const override { return "tile-to-nvtile"; }
+  StringRef getDescription() const override {
+    return "Lays kernels on tiles out over the threads and shared memory of an NVIDIA GPU";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, memref::MemRefDialect, scf::SCFDialect,
+                    nvtile::NVTileDialect>();
+  }
+
+  void runOnOperation() override {
+    auto target = getOperation()->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
+    const TargetInfo *info = target ? lookupTarget(target.getName()) : nullptr;
+    if (!info || info->kind != TargetKind::GPU) {
+      getOperation().emitOpError() << "expected a GPU target in " << flash::kTargetAttrName
+                                   << ", got " << (info ? target.getName() : "none");
+      return signalPassFailure();
+    }
+    for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (func->hasAttr(flash::kKernelAttrName) && !func->hasAttr(nvtile::kThreadsAttrName))
+        if (failed(scheduleKernel(func)))
+          return signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> flashc::createTileToNVTilePass() { return std::make_unique<TileToNVTile>(); }
+void flashc::registerTileToNVTilePass() { PassRegistration<TileToNVTile>(); }

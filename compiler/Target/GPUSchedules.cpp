@@ -1,0 +1,225 @@
+//===- GPUSchedules.cpp - schedules for NVIDIA GPUs -----------------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Target/GPUSchedules.h"
+
+#include <algorithm>
+
+namespace flashc {
+
+namespace {
+
+constexpr int64_t kWarpSize = 32;
+/// Rows of an mma.sync instruction, and the granularity of its other dimensions in a tile.
+constexpr int64_t kFragment = 16;
+/// Columns of O that one warp can hold with 32 rows, and with 16.
+constexpr int64_t kColumnsOf32Rows = 128, kColumnsOf16Rows = 256;
+/// Registers that addresses, row state and temporaries take beside tiles.
+constexpr int64_t kOtherRegisters = 56;
+/// Keys of a part when decoding: small enough to fill a GPU from a few thousand keys on.
+constexpr int64_t kPartKeys = 512;
+
+int64_t roundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// As !nvtile.shared lays rows out.
+int64_t rowBytes(int64_t columns, int64_t elementBytes) {
+  int64_t bytes = roundUp(columns, kFragment) * elementBytes;
+  bool isSwizzled = elementBytes == 2 && bytes % 128 == 0;
+  return isSwizzled ? bytes : bytes + 16;
+}
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+/// A shape of blocks: rows of a block and of a warp, warps along the columns.
+struct BlockShape {
+  int64_t rows, warpRows, across;
+};
+
+BlockShape blockShape(const TargetInfo &target, const ScheduleProblem &problem) {
+  int64_t dv = roundUp(problem.valueDim, kFragment);
+  if (!usesTensorCores(target, problem))
+    return {dv <= 128 ? 64 : 32, 16, dv <= 128 ? 1 : (dv <= 256 ? 2 : 4)};
+  if (dv <= kColumnsOf32Rows && problem.headDim <= 192)
+    return {128, 32, 1};
+  if (dv <= kColumnsOf16Rows)
+    return {128, 16, 1};
+  return {64, 16, 2};
+}
+
+/// Keys of a tile and stages, best first.
+struct KeyShape {
+  int64_t keys, stages;
+};
+
+std::vector<KeyShape> keyShapes(const ScheduleProblem &problem) {
+  // Small tiles at D = 128 leave room for two blocks on a multiprocessor.
+  if (problem.headDim > 64 && problem.valueDim <= 128)
+    return {{32, 2}, {32, 1}, {16, 2}, {16, 1}};
+  return {{64, 2}, {32, 2}, {16, 2}, {32, 1}, {16, 1}};
+}
+
+ScheduleSizes withShape(const BlockShape &block, const KeyShape &keys, const TargetInfo &target,
+                        const ScheduleProblem &problem) {
+  ScheduleSizes sizes;
+  sizes.tile = {block.rows, keys.keys};
+  sizes.micro = {block.warpRows, std::min<int64_t>(keys.keys, 32)};
+  sizes.across = block.across;
+  sizes.stages = keys.stages;
+  sizes.queriesInRegisters =
+      usesTensorCores(target, problem) && problem.headDim <= 64 && problem.valueDim <= 64;
+  return sizes;
+}
+
+/// Two blocks on a multiprocessor hide each other's latencies, where registers and memory allow.
+void chooseBlocks(ScheduleSizes &sizes, const TargetInfo &target, const ScheduleProblem &problem) {
+  int64_t threads = gpuThreads(sizes);
+  int64_t bytes = gpuSharedBytes(sizes, target, problem) + 1024; // what the driver keeps for itself
+  int64_t byMemory = target.sharedMemoryPerSM / bytes;
+  int64_t byRegisters =
+      target.registersPerSM / (threads * roundUp(gpuRegisters(sizes, problem), 8));
+  sizes.blocks = std::clamp<int64_t>(std::min(byMemory, byRegisters), 1, 2);
+}
+
+} // namespace
+
+/// Parts of columns are rounded up, so that the last row's may reach beyond it.
+constexpr int64_t kSharedSlackBytes = 1024;
+
+int64_t gpuThreads(const ScheduleSizes &sizes) {
+  return sizes.tile[0] / sizes.micro[0] * sizes.across * kWarpSize;
+}
+
+bool usesTensorCores(const TargetInfo &target, const ScheduleProblem &problem) {
+  return !problem.isF32 && (!problem.isBF16 || target.hasBF16MMA);
+}
+
+int64_t gpuSharedBytes(const ScheduleSizes &sizes, const TargetInfo &target,
+                       const ScheduleProblem &problem) {
+  int64_t element = problem.isF32 ? 4 : 2;
+  int64_t k = rowBytes(problem.headDim, element), v = rowBytes(problem.valueDim, element);
+  int64_t bytes = sizes.tile[0] * k + std::max<int64_t>(sizes.stages, 1) * sizes.tile[1] * (k + v);
+  if (!usesTensorCores(target, problem))
+    bytes += sizes.across * sizes.tile[0] * (sizes.tile[1] * 4 + 16);
+  if (sizes.across > 1)
+    bytes += kSharedSlackBytes;
+  return bytes;
+}
+
+int64_t gpuRegisters(const ScheduleSizes &sizes, const ScheduleProblem &problem) {
+  int64_t rows = sizes.micro[0];
+  int64_t columns = roundUp(roundUp(problem.valueDim, kFragment) / kFragment, sizes.across) /
+                    sizes.across * kFragment;
+  int64_t registers = rows * (columns + sizes.micro[1]) / kWarpSize;
+  if (sizes.queriesInRegisters)
+    registers += rows * roundUp(problem.headDim, kFragment) / 2 / kWarpSize;
+  return registers + kOtherRegisters;
+}
+
+std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
+                              const ScheduleProblem &problem) {
+  auto multiple = [](std::string_view what, int64_t of, int64_t got) {
+    return "expected " + std::string(what) + " that are a multiple of " + number(of) + ", got " +
+           number(got);
+  };
+  if (sizes.micro[0] % kFragment != 0)
+    return multiple("rows of a warp (micro)", kFragment, sizes.micro[0]);
+  if (sizes.micro[1] % kFragment != 0)
+    return multiple("keys at a time (micro)", kFragment, sizes.micro[1]);
+  if (sizes.tile[0] % sizes.micro[0] != 0)
+    return multiple("tile rows", sizes.micro[0], sizes.tile[0]);
+  if (sizes.tile[1] % sizes.micro[1] != 0)
+    return multiple("tile columns", sizes.micro[1], sizes.tile[1]);
+  if (sizes.split % sizes.tile[1] != 0)
+    return multiple("keys of a part (split)", sizes.tile[1], sizes.split);
+  if (int64_t threads = gpuThreads(sizes); threads > target.maxThreadsPerBlock)
+    return "expected at most " + number(target.maxThreadsPerBlock) + " threads per block, got " +
+           number(threads) + "; choose fewer rows, or more rows per warp";
+  if (sizes.queriesInRegisters && !usesTensorCores(target, problem))
+    return "expected queries in shared memory where products run on FMA units, got registers";
+  if (int64_t bytes = gpuSharedBytes(sizes, target, problem); bytes > target.sharedMemoryPerBlock)
+    return "expected at most " + number(target.sharedMemoryPerBlock) +
+           " bytes of shared memory per block, got " + number(bytes) +
+           "; choose a smaller tile or fewer stages";
+  int64_t perThread =
+      std::min(target.maxRegistersPerThread, target.registersPerSM / gpuThreads(sizes) / 8 * 8);
+  if (int64_t registers = gpuRegisters(sizes, problem); registers > perThread)
+    return "expected at most " + number(perThread) + " registers per thread, got about " +
+           number(registers) + "; choose fewer rows per warp, or more warps across";
+  return "";
+}
+
+ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
+  BlockShape block = blockShape(target, problem);
+  ScheduleSizes sizes;
+  bool decodes = problem.queries > 0 && problem.queries <= kFewQueries;
+  if (decodes)
+    block = {kFragment, kFragment, problem.valueDim <= 64 ? 1 : (problem.valueDim <= 256 ? 2 : 4)};
+  // Rows go to fewer warps before keys get too few to be worth a tile.
+  for (; block.rows >= block.warpRows; block.rows /= 2)
+    for (const KeyShape &keys : keyShapes(problem)) {
+      sizes = withShape(block, keys, target, problem);
+      if (decodes) {
+        sizes.queriesInRegisters = false;
+        sizes.rowsAreHeads = true;
+        sizes.split = kPartKeys;
+      }
+      if (!rejectGPUSchedule(sizes, target, problem).empty())
+        continue;
+      chooseBlocks(sizes, target, problem);
+      return sizes;
+    }
+  return sizes;
+}
+
+ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
+  int64_t d = std::max(problem.headDim, problem.valueDim);
+  int64_t elements = target.sharedMemoryPerBlock / (problem.isF32 ? 4 : 2);
+  ScheduleSizes sizes = chooseGPUSchedule(target, problem);
+  int64_t bc = roundUp((elements + 4 * d - 1) / (4 * d), kFragment);
+  int64_t br = std::min(bc, roundUp(d, kFragment));
+  sizes.rowsAreHeads = false;
+  sizes.split = 0;
+  sizes.stages = 1;
+  sizes.isOptimistic = false;
+  for (sizes.tile = {roundUp(br, sizes.micro[0]), bc}; sizes.tile[1] >= kFragment;
+       sizes.tile[1] -= kFragment) {
+    sizes.micro[1] = sizes.tile[1] % 32 == 0 ? 32 : kFragment;
+    while (gpuThreads(sizes) > 256 && sizes.tile[0] > sizes.micro[0])
+      sizes.tile[0] -= sizes.micro[0];
+    if (rejectGPUSchedule(sizes, target, problem).empty())
+      break;
+  }
+  return sizes;
+}
+
+std::vector<ScheduleCandidate> considerGPUSchedules(const TargetInfo &target,
+                                                    const ScheduleProblem &problem) {
+  std::vector<ScheduleCandidate> result;
+  ScheduleSizes chosen = chooseGPUSchedule(target, problem);
+  auto add = [&](std::string name, const ScheduleSizes &sizes) {
+    result.push_back({std::move(name), sizes, rejectGPUSchedule(sizes, target, problem)});
+  };
+  add("table", chosen);
+  for (int64_t keys : {128, 64, 32})
+    for (int64_t stages : {3, 2, 1}) {
+      ScheduleSizes sizes = chosen;
+      sizes.tile[1] = keys;
+      sizes.stages = stages;
+      sizes.micro[1] = std::min<int64_t>(keys, 32);
+      if (sizes.tile[1] != chosen.tile[1] || sizes.stages != chosen.stages)
+        add(number(keys) + " keys, " + number(stages) + " stages", sizes);
+    }
+  ScheduleProblem few = problem;
+  few.queries = 1;
+  if (ScheduleSizes decode = chooseGPUSchedule(target, few); decode != chosen)
+    add("decode", decode);
+  add("paper", paperGPUSchedule(target, problem));
+  return result;
+}
+
+} // namespace flashc

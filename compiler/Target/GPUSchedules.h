@@ -1,0 +1,43 @@
+//===- GPUSchedules.h - schedules for NVIDIA GPUs ---------------*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// The part of the schedule table that is for GPUs; ScheduleTable.h is what others ask.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASHC_COMPILER_TARGET_GPUSCHEDULES_H
+#define FLASHC_COMPILER_TARGET_GPUSCHEDULES_H
+
+#include "compiler/Target/ScheduleTable.h"
+
+namespace flashc {
+
+/// Threads of a block.
+int64_t gpuThreads(const ScheduleSizes &sizes);
+
+/// Bytes of shared memory of a block: Q, the stages of K and V, and P where products run on FMA units.
+int64_t gpuSharedBytes(const ScheduleSizes &sizes, const TargetInfo &target,
+                       const ScheduleProblem &problem);
+
+/// Registers that a thread needs for its part of O, of the scores at hand, and of Q where that lies there.
+int64_t gpuRegisters(const ScheduleSizes &sizes, const ScheduleProblem &problem);
+
+/// Whether the tensor cores of `target` multiply the inputs' type; otherwise FMA units do.
+bool usesTensorCores(const TargetInfo &target, const ScheduleProblem &problem);
+
+std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
+                              const ScheduleProblem &problem);
+ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem);
+
+/// Bc = ceil(M / 4d), Br = min(Bc, d) with M the block's shared memory in elements (Algorithm 1, line 1),
+/// rounded to the shape of the instructions and shrunk until it fits.
+ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem);
+
+/// What the table considers, the chosen one first.
+std::vector<ScheduleCandidate> considerGPUSchedules(const TargetInfo &target,
+                                                    const ScheduleProblem &problem);
+
+} // namespace flashc
+
+#endif // FLASHC_COMPILER_TARGET_GPUSCHEDULES_H

@@ -1,0 +1,45 @@
+//===- Schedules.cpp - schedules as attributes ----------------------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Flash/Transforms/Schedules.h"
+
+using namespace mlir;
+using namespace flashc;
+using namespace flashc::flash;
+
+ScheduleAttr flashc::flash::toAttribute(MLIRContext *context, const ScheduleSizes &sizes,
+                                        Strategy strategy) {
+  return ScheduleAttr::get(context, sizes.tile, sizes.micro, strategy,
+                           sizes.rowsAreHeads ? RowKind::Heads : RowKind::Queries, sizes.split,
+                           sizes.stages, sizes.across, sizes.blocks,
+                           sizes.queriesInRegisters ? Placement::Registers : Placement::Shared,
+                           sizes.isOptimistic ? Reference::Optimistic : Reference::Exact);
+}
+
+ScheduleSizes flashc::flash::toSizes(ScheduleAttr schedule) {
+  ScheduleSizes sizes;
+  llvm::copy(schedule.getTile(), sizes.tile.begin());
+  llvm::copy(schedule.getMicro(), sizes.micro.begin());
+  sizes.rowsAreHeads = schedule.getRows() == RowKind::Heads;
+  sizes.split = schedule.getSplit();
+  sizes.stages = schedule.getStages();
+  sizes.across = schedule.getAcross();
+  sizes.blocks = schedule.getBlocks();
+  sizes.queriesInRegisters = schedule.getQueries() == Placement::Registers;
+  sizes.isOptimistic = schedule.getReference() == Reference::Optimistic;
+  return sizes;
+}
+
+ScheduleProblem flashc::flash::problemOf(AttentionOp op) {
+  auto q = cast<RankedTensorType>(op.getQ().getType());
+  ScheduleProblem problem;
+  problem.headDim = q.getDimSize(3);
+  problem.valueDim = cast<RankedTensorType>(op.getV().getType()).getDimSize(3);
+  problem.isBF16 = q.getElementType().isBF16();
+  problem.isF32 = q.getElementType().isF32();
+  problem.isMasked = !op.getMask().empty();
+  return problem;
+}

@@ -1,0 +1,137 @@
+//===- NVTileDialect.cpp - registration and verifiers of nvtile -----------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// The labels, (F1) and so on, are those of the descriptions in NVTileOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/NVTile/IR/NVTile.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace flashc::nvtile;
+
+#include "dialects/NVTile/IR/NVTileDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/NVTile/IR/NVTileAttributes.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/NVTile/IR/NVTileTypes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/NVTile/IR/NVTileOps.cpp.inc"
+
+void NVTileDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/NVTile/IR/NVTileAttributes.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/NVTile/IR/NVTileTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/NVTile/IR/NVTileOps.cpp.inc"
+      >();
+}
+
+LogicalResult FragmentAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t rowWarps, int64_t columnWarps) {
+  if (rowWarps >= 1 && columnWarps >= 1)
+    return success();
+  return emitError() << "(F1) expected positive numbers of warps, got [" << rowWarps << ", "
+                     << columnWarps << "]";
+}
+
+LogicalResult OperandAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t rowWarps) {
+  if (rowWarps >= 1)
+    return success();
+  return emitError() << "(F1) expected a positive number of warps, got " << rowWarps;
+}
+
+/// Bytes of the chunks that copies and ldmatrix move.
+static constexpr int64_t kChunkBytes = 16;
+
+static int64_t elementBytes(Type type) { return type.getIntOrFloatBitWidth() / 8; }
+
+bool SharedType::isSwizzled() const {
+  return elementBytes(getElementType()) == 2 && getPaddedColumns() * 2 % (8 * kChunkBytes) == 0;
+}
+
+int64_t SharedType::getRowBytes() const {
+  int64_t bytes = getPaddedColumns() * elementBytes(getElementType());
+  return isSwizzled() ? bytes : bytes + kChunkBytes;
+}
+
+LogicalResult CopyOp::verify() {
+  auto memory = cast<MemRefType>(getSource().getType());
+  auto dims = getDims();
+  bool areDims = dims.size() == 2 && dims[0] != dims[1] &&
+                 llvm::all_of(dims, [&](int64_t d) { return d >= 0 && d < memory.getRank(); });
+  if (static_cast<int64_t>(getOffsets().size()) != memory.getRank() || !areDims ||
+      getValid().size() != 2)
+    return emitOpError() << "(P1) expected " << memory.getRank()
+                         << " offsets, two distinct dims of " << memory
+                         << " and two valid sizes, got " << getOffsets().size() << ", [" << dims
+                         << "] and " << getValid().size();
+  Type element = cast<SharedType>(getDest().getType()).getElementType();
+  if (element != memory.getElementType())
+    return emitOpError() << "(P2) expected one element type, got " << memory.getElementType()
+                         << " in memory and " << element << " in the stage";
+  return success();
+}
+
+LogicalResult ReadOp::verify() {
+  auto source = cast<SharedType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  if (result.getShape() != ArrayRef<int64_t>{source.getRows(), source.getColumns()} ||
+      result.getElementType() != source.getElementType() ||
+      !isa_and_nonnull<OperandAttr>(result.getEncoding()))
+    return emitOpError() << "(R1) expected an operand tile in the shape of " << source << ", got "
+                         << result;
+  return success();
+}
+
+/// Rows, columns and element type of a register or shared tile.
+static std::tuple<int64_t, int64_t, Type> describe(Type type) {
+  if (auto shared = dyn_cast<SharedType>(type))
+    return {shared.getRows(), shared.getColumns(), shared.getElementType()};
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() != 2)
+    return {0, 0, Type()};
+  return {tensor.getDimSize(0), tensor.getDimSize(1), tensor.getElementType()};
+}
+
+LogicalResult DotOp::verify() {
+  auto [aRows, aColumns, aType] = describe(getA().getType());
+  auto [bRows, bColumns, bType] = describe(getB().getType());
+  auto [rows, columns, type] = describe(getResult().getType());
+  if (getTransposeB())
+    std::swap(bRows, bColumns);
+  auto result = cast<RankedTensorType>(getResult().getType());
+  if (!aType || aType != bType || !type || !type.isF32() || aRows != rows || aColumns != bRows ||
+      bColumns != columns || !isa_and_nonnull<FragmentAttr>(result.getEncoding()))
+    return emitOpError() << "(D1) expected agreeing shapes and one element type, and an f32 "
+                            "fragment as result, got "
+                         << getA().getType() << ", " << getB().getType() << " and " << result;
+  if (bool(getAStage()) != isa<SharedType>(getA().getType()))
+    return emitOpError() << "(D1) expected a stage for an a in shared memory, and only there";
+  if (getInit() && getInit().getType() != result)
+    return emitOpError() << "(D2) expected init of type " << result << ", got "
+                         << getInit().getType();
+  if (bool(getKeep()) != bool(getFinite()))
+    return emitOpError() << "(D2) expected keep and finite together, got one of them";
+  if (getKeep()) {
+    auto keep = cast<RankedTensorType>(getKeep().getType());
+    if (!keep.getElementType().isInteger(1) ||
+        keep.getShape() != ArrayRef<int64_t>{aRows, aColumns})
+      return emitOpError() << "(D2) expected keep of i1 in the shape of a, got " << keep;
+  }
+  return success();
+}
