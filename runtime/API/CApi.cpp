@@ -148,11 +148,17 @@ flashc_status flashc_compile(const flashc_attention *desc, flashc_kernel **kerne
 }
 
 flashc_status flashc_load(const void *object, size_t size, flashc_kernel **kernel) {
+  return flashc_load_for(object, size, "", kernel);
+}
+
+flashc_status flashc_load_for(const void *object, size_t size, const char *target,
+                              flashc_kernel **kernel) {
   return guarded([&] {
     require(object, "a kernel object");
+    require(target, "a target");
     require(kernel, "a place for the kernel");
     *kernel = new flashc_kernel(std::make_shared<const flashc::Kernel>(
-        std::span(static_cast<const std::byte *>(object), size)));
+        std::span(static_cast<const std::byte *>(object), size), target));
   });
 }
 

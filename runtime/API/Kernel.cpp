@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/API/Kernel.h"
 #include "runtime/API/Binding.h"
+#include "runtime/API/KernelImage.h"
 #include "runtime/API/Status.h"
 #include "runtime/CPU/HostCPU.h"
 #include "runtime/CPU/ThreadPool.h"
@@ -71,7 +72,18 @@ void checkFeatures(const KernelInfo &info) {
 
 } // namespace
 
-Kernel::Kernel(std::span<const std::byte> object) : bytes(object.begin(), object.end()) {
+Kernel::Kernel(std::span<const std::byte> file, const std::string &target) {
+  const std::span<const std::byte> object = selectImage(file, target);
+  bytes.assign(object.begin(), object.end());
+  load();
+  const char *kind = device ? "cuda" : "cpu";
+  if (!target.empty() && target != kernelInfo.target && target != kind)
+    throw StatusError(FLASHC_ERROR_UNSUPPORTED,
+                      concat("expected a kernel object for target ", target.substr(0, 100),
+                             ", got one for ", kernelInfo.target));
+}
+
+void Kernel::load() {
   if (!cuda::DeviceKernel::recognizes(bytes)) {
     loadForCPU();
     return;

@@ -29,17 +29,18 @@ class Binding;
 /// Immutable; any number of threads may use one at once.
 class Kernel {
 public:
-  /// Loads the kernel object `bytes` (copied). Throws Error when it is malformed, StatusError
+  /// Loads the kernel object `bytes` (copied), or the best one of a bundle, see selectImage().
+  /// With `target` the object must be for it. Throws Error when it is malformed, StatusError
   /// (FLASHC_ERROR_UNSUPPORTED) when it is for a CPU and this host cannot run it; a GPU is only
   /// asked for when it is needed.
-  explicit Kernel(std::span<const std::byte> bytes);
+  explicit Kernel(std::span<const std::byte> bytes, const std::string &target = "");
 
   const KernelInfo &info() const { return kernelInfo; }
 
   /// What `info` was read from.
   const std::string &json() const { return infoText; }
 
-  /// The kernel object.
+  /// The kernel object; of a bundle, the one that was chosen.
   std::span<const std::byte> object() const { return bytes; }
 
   /// The bytes of workspace that `run` needs for `tensors`; checks them as `run` does.
@@ -62,6 +63,7 @@ private:
   using RunFunction = void(void *const *args, int64_t phase, int64_t point, void *scratch,
                            void *workspace);
 
+  void load();
   void loadForCPU();
   size_t workspaceSize(const Binding &binding) const;
   void runOnCPU(void *const *args, void *workspace, int threads) const;

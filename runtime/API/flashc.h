@@ -95,8 +95,16 @@ FLASHC_API const char *flashc_attention_help(void);
 FLASHC_API flashc_status flashc_compile(const flashc_attention *desc, flashc_kernel **kernel);
 
 /** Loads a kernel object, as `flashc compile --emit obj` writes it and flashc_kernel_object gives
- *  it: for a CPU machine code, for GPUs PTX, which needs a GPU only when it runs. The bytes are copied. The object is code: load only what you trust. Needs no compiler. */
+ *  it: for a CPU machine code, for GPUs PTX, which needs a GPU only when it runs. Or a bundle of
+ *  several, as `flashc compile --target T1,T2` writes it: of those that this machine runs the best
+ *  for a GPU, else the best for its processor. The bytes are copied. They are code: load only what
+ *  you trust. Needs no compiler. */
 FLASHC_API flashc_status flashc_load(const void *object, size_t size, flashc_kernel **kernel);
+
+/** The same for one target, as "x86-64-v3", or for "cpu" or "cuda": a bundle's best object for it;
+ *  FLASHC_ERROR_UNSUPPORTED where there is none. "" is flashc_load. */
+FLASHC_API flashc_status flashc_load_for(const void *object, size_t size, const char *target,
+                                         flashc_kernel **kernel);
 
 /** Loads a GPU kernel's code on `device` ({kDLCUDA, n}), which its first run there would do too, and
  *  checks that the device can run it. It takes milliseconds to seconds, and it must be done before a

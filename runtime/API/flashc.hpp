@@ -254,10 +254,11 @@ public:
   /// Takes over one reference.
   explicit Kernel(flashc_kernel *kernel) : handle(kernel, flashc_kernel_release) {}
 
-  /// From the bytes of a kernel object; needs no compiler.
-  static Kernel load(const void *object, size_t size) {
+  /// From the bytes of a kernel object, or the best object of a bundle; needs no compiler.
+  /// `target`: "cpu", "cuda" or a target's name; "" takes any that this machine runs.
+  static Kernel load(const void *object, size_t size, const std::string &target = "") {
     flashc_kernel *kernel = nullptr;
-    detail::check(flashc_load(object, size, &kernel));
+    detail::check(flashc_load_for(object, size, target.c_str(), &kernel));
     return Kernel(kernel);
   }
 

@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Driver/Compile.h"
+#include "compiler/Target/TargetInfo.h"
+#include "runtime/Bundle/Bundle.h"
 #include "runtime/IO/AtomicFile.h"
 #include "runtime/IO/ByteSource.h"
 #include "tools/flashc/Commands.h"
@@ -12,6 +14,7 @@
 #include "tools/flashc/Report.h"
 #include "tools/flashc/Suggest.h"
 
+#include <functional>
 #include <iostream>
 #include <iterator>
 #include <unistd.h>
@@ -51,8 +54,25 @@ std::string readText(const std::string &path) {
   return text;
 }
 
-/// A stage of a file.
-std::string compileFile(const Arguments &arguments, const CompileOptions &options) {
+/// The targets of --target T1,T2; one, perhaps "", where it is not a list.
+std::vector<std::string> targetsOf(const Arguments &arguments) {
+  std::vector<std::string> targets = {""};
+  for (const char letter : arguments.find("target").value_or(""))
+    if (letter == ',')
+      targets.emplace_back();
+    else
+      targets.back() += letter;
+  for (const std::string &target : targets)
+    if (target.empty() && targets.size() > 1)
+      throw UsageError("--target: expected a target between commas, got none");
+  return targets;
+}
+
+/// Compiles to a stage for a target ("": the default), what is compiled being settled.
+using CompileFor = std::function<std::string(const std::string &target, const CompileOptions &)>;
+
+/// Of a file.
+CompileFor prepareFile(const Arguments &arguments, size_t numTargets) {
   const std::string &path = arguments.positional()[0];
   for (const std::string &flag : arguments.given())
     if (flag != "target" && flag != "emit" && flag != "from" && flag != "dump-stages" &&
@@ -60,21 +80,48 @@ std::string compileFile(const Arguments &arguments, const CompileOptions &option
       fail("expected either a file or flags of attention, got '", path, "' and --", flag,
            "; the file says what is computed");
   const Stage from = parseStageFlag(arguments, "from", Stage::Flash, true);
-  return compileText(readText(path), path == "-" ? "standard input" : path, from,
-                     arguments.find("target").value_or(""), options);
+  if (numTargets > 1 && from != Stage::Flash)
+    fail("--from: expected flash for several targets, got ", nameOf(from),
+         "; from there on a module is for one target");
+  return [text = readText(path), name = path == "-" ? "standard input" : path,
+          from](const std::string &target, const CompileOptions &options) {
+    return compileText(text, name, from, target, options);
+  };
 }
 
-/// A stage of what the flags describe.
-std::string compileFlags(Invocation &invocation, const CompileOptions &options) {
-  const Arguments &arguments = invocation.arguments;
+/// Of what the flags describe.
+CompileFor prepareFlags(const Arguments &arguments) {
   if (arguments.has("from"))
     fail("--from: expected a file to start from, got none; give FILE.mlir");
   Inputs inputs = loadInputs(arguments, Need::Types);
   printNotes(inputs);
-  inputs.desc.target = resolveTarget(inputs.desc.target);
-  if (!arguments.has("target"))
-    invocation.settled = {"--target", inputs.desc.target};
-  return compileAttention(inputs.desc, options);
+  return [desc = inputs.desc](const std::string &target, const CompileOptions &options) mutable {
+    desc.target = resolveTarget(target);
+    return compileAttention(desc, options);
+  };
+}
+
+/// The bundle of the objects for all `targets`.
+std::string compileBundle(const CompileFor &compileFor, const std::vector<std::string> &targets,
+                          const CompileOptions &options) {
+  if (options.emit != Stage::Obj)
+    fail("--emit: expected obj for a bundle, got ", nameOf(options.emit),
+         "; give one target, and a file that is no .bundle");
+  std::vector<std::string> objects;
+  std::vector<BundleImage> images;
+  for (const std::string &target : targets) {
+    const std::string name = resolveTarget(target);
+    CompileOptions own = options;
+    if (!own.dumpStages.empty())
+      own.dumpStages += "/" + name; // the stages of each target in a folder
+    objects.push_back(compileFor(name, own));
+    const bool isCPU = lookupTarget(name)->kind == TargetKind::CPU;
+    images.push_back({name, isCPU ? BundleImage::Kind::Object : BundleImage::Kind::PTX, {}});
+  }
+  for (size_t n = 0; n < objects.size(); ++n)
+    images[n].bytes = std::as_bytes(std::span(objects[n]));
+  const std::vector<std::byte> file = writeBundle(images);
+  return {reinterpret_cast<const char *>(file.data()), file.size()};
 }
 
 void compile(Invocation &invocation) {
@@ -92,8 +139,17 @@ void compile(Invocation &invocation) {
     fail("expected a file or a pipe for the object, got a terminal; give -o FILE.o");
   if (!toStandardOutput)
     checkWritable("output", output);
-  const std::string result = arguments.positional().empty() ? compileFlags(invocation, options)
-                                                            : compileFile(arguments, options);
+  const std::vector<std::string> targets = targetsOf(arguments);
+  const bool isBundle = targets.size() > 1 || output.ends_with(".bundle");
+  const bool isFile = !arguments.positional().empty();
+  if (isBundle && isFile && !arguments.has("target"))
+    fail("expected the targets of a bundle, got none; give --target T1,T2");
+  const CompileFor compileFor =
+      isFile ? prepareFile(arguments, targets.size()) : prepareFlags(arguments);
+  if (!isFile && !arguments.has("target"))
+    invocation.settled = {"--target", resolveTarget("")};
+  const std::string result =
+      isBundle ? compileBundle(compileFor, targets, options) : compileFor(targets[0], options);
   if (!toStandardOutput)
     writeFileAtomically(output, {std::as_bytes(std::span(result))});
   else if (options.emit != Stage::Obj || output == "-")
@@ -106,14 +162,18 @@ Command compileCommand() {
   Command command;
   command.name = "compile";
   command.summary = "Compile attention, or MLIR of any stage, to any later stage.";
-  command.usage = "(FILE.mlir | FLAGS...) [--target T] [--emit STAGE] [-o OUT]";
+  command.usage = "(FILE.mlir | FLAGS...) [--target T[,T...]] [--emit STAGE] [-o OUT]";
   command.description = R"(
 The stages are flash, online, tiled, tile, vector, llvm (MLIR), llvm-ir, asm (text) and obj: an
 x86-64 ELF object that needs nothing else, for 'flashc run --object' and the runtime. Sizes of batches,
 sequences and heads stay open; D and Dv come from --head-dim and --value-dim, from --random or from files.
 
+Several targets, or a file named .bundle, give a bundle: the objects for all of them in one file, of which
+a run takes the best that its machine can. It has the format of LLVM's offload binaries.
+
   flashc compile --head-dim 64 --dtype bf16 --causal bottom-right --emit tiled
   flashc compile --head-dim 128 --target x86-64-v3 -o attention.o
+  flashc compile --head-dim 128 --target x86-64-v3,x86-64-v4 -o attention.bundle
   flashc compile --from tiled --emit asm dumps/02-tiled.mlir -o attention.s
 )";
   command.ownFlags = {

@@ -3,6 +3,7 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/Bundle/Bundle.h"
 #include "runtime/IO/ByteSource.h"
 #include "tools/flashc/Check.h"
 #include "tools/flashc/Commands.h"
@@ -23,12 +24,15 @@ constexpr uint64_t mostObjectBytes = uint64_t(1) << 28;
 std::vector<std::byte> takeObject(Invocation &invocation, Inputs &inputs) {
   const Arguments &arguments = invocation.arguments;
   if (const std::optional<std::string> path = arguments.find("object")) {
-    for (const char *flag : {"target", "schedule", "strategy", "name", "dump-stages"})
+    for (const char *flag : {"schedule", "strategy", "name", "dump-stages"})
       if (arguments.has(flag))
         fail("expected either --object or --", flag, ", got both; the object is compiled already");
     const auto file = ByteSource::openFile(*path, {mostObjectBytes});
     SourceStream stream(*file);
-    return readBytes(stream, file->size());
+    std::vector<std::byte> bytes = readBytes(stream, file->size());
+    if (arguments.has("target") && !isBundle(bytes))
+      fail("expected either --object or --target, got both; the object is compiled already");
+    return bytes;
   }
   inputs.desc.target = runnableTarget(inputs.desc.target, deviceOf(arguments));
   if (!arguments.has("target"))
@@ -72,7 +76,8 @@ void run(Invocation &invocation) {
   Inputs inputs = loadInputs(arguments, Need::Data);
   printNotes(inputs);
   const int device = deviceOf(arguments);
-  const Kernel kernel(takeObject(invocation, inputs));
+  const std::vector<std::byte> object = takeObject(invocation, inputs);
+  const Kernel kernel(object, isBundle(object) ? arguments.find("target").value_or("") : "");
   checkDeviceFlag(arguments, kernel.info());
   checkResultsOf(kernel.info(), inputs.desc);
   Execution execution(kernel, inputs, device);
@@ -136,8 +141,8 @@ everything has succeeded.
          "unfused "
          "f32 evaluation of the same inputs; else the exit code is 1 and nothing is written."},
         {"object", "FILE.o",
-         "Run this object, written by 'flashc compile' with the same flags, instead of compiling. "
-         "It is "
+         "Run this object, or the best one for this machine (with --target: for that target) of a "
+         "bundle, written by 'flashc compile' with the same flags, instead of compiling. It is "
          "code: run only what you trust."},
         {"dump-stages", "DIR", "Write every stage of compilation to this folder."}}}};
   command.run = run;

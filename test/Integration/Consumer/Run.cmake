@@ -20,9 +20,19 @@ run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/build
   -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${WORK}/build)
-run(${WORK}/build/consumer)
-if(NOT output MATCHES "v\\[0\\] = (-?[0-9.]+), o\\[0\\] = (-?[0-9.]+)"
-   OR NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
-  message(FATAL_ERROR "expected the first output to be the first value, got: ${output}")
-endif()
-message(STATUS "${output}")
+
+function(run_attention)
+  run(${ARGV})
+  if(NOT output MATCHES "v\\[0\\] = (-?[0-9.]+), o\\[0\\] = (-?[0-9.]+)"
+     OR NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
+    message(FATAL_ERROR "expected the first output to be the first value, got: ${output}")
+  endif()
+  message(STATUS "${output}")
+endfunction()
+
+run_attention(${WORK}/build/consumer)
+# A bundle needs the runtime alone: no compiler is to be found.
+run(${WORK}/prefix/bin/flashc compile --head-dim 64 --causal bottom-right
+  --target x86-64-v3,x86-64-v4,x86-64-amx -o ${WORK}/attention.bundle)
+run_attention(${CMAKE_COMMAND} -E env FLASHC_LIBRARY=${WORK}/none ${WORK}/build/bundle
+  ${WORK}/attention.bundle)

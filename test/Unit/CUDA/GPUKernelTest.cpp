@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/API/KernelCache.h"
 #include "runtime/API/Status.h"
+#include "runtime/Bundle/Bundle.h"
 #include "runtime/CUDA/Device.h"
 #include "runtime/CUDA/Resources.h"
 #include "test/Unit/CUDA/FakeDriver.h"
@@ -270,6 +271,34 @@ TEST_F(GPUKernelTest, TargetsAreResolvedAndChecked) {
     EXPECT_ERROR(compileKernel(desc), target.isSupported ? "expected a GPU of compute capability"
                                                          : "that code can be generated for");
   }
+}
+
+TEST_F(GPUKernelTest, ABundlesBestImageForTheGPU) {
+  std::string best = makeObject(), older = best;
+  for (size_t at; (at = older.find("sm_80")) != std::string::npos;)
+    older.replace(at, 5, "sm_75");
+  const std::vector<BundleImage> images = {
+      {"sm_75", BundleImage::Kind::PTX, std::as_bytes(std::span(older))},
+      {"sm_120", BundleImage::Kind::PTX, std::as_bytes(std::span(older))},
+      {"sm_80", BundleImage::Kind::PTX, std::as_bytes(std::span(best))},
+      {"x86-64-v3", BundleImage::Kind::Object, std::as_bytes(std::span(best))}};
+  const std::vector<std::byte> file = writeBundle(images);
+  for (const auto &[target, wanted] :
+       {std::pair("", &best), std::pair("cuda", &best), std::pair("sm_75", &older)}) {
+    flashc_kernel *loaded = nullptr;
+    ASSERT_EQ(flashc_load_for(file.data(), file.size(), target, &loaded), FLASHC_OK)
+        << flashc_last_error();
+    const void *bytes = nullptr;
+    size_t size = 0;
+    flashc_kernel_object(loaded, &bytes, &size);
+    EXPECT_EQ(std::string_view(static_cast<const char *>(bytes), size), *wanted) << target;
+    Call call(0);
+    EXPECT_EQ(call.run(loaded), FLASHC_OK) << flashc_last_error();
+    flashc_kernel_release(loaded);
+  }
+  flashc_kernel *loaded = nullptr;
+  expectError(flashc_load_for(file.data(), file.size(), "sm_120", &loaded),
+              "runs for target sm_120, got sm_75 (PTX), sm_120 (PTX)", FLASHC_ERROR_UNSUPPORTED);
 }
 
 } // namespace

@@ -1,0 +1,73 @@
+//===- KernelImage.cpp - the part of a file that this machine runs -*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/API/KernelImage.h"
+#include "compiler/Target/TargetInfo.h"
+#include "runtime/API/Status.h"
+#include "runtime/Bundle/Bundle.h"
+#include "runtime/CPU/HostCPU.h"
+#include "runtime/CUDA/Device.h"
+
+#include <algorithm>
+
+namespace flashc {
+namespace {
+
+/// What this machine has; the GPUs are only asked for when an image is for one.
+class Machine {
+public:
+  bool runs(const BundleImage &image) {
+    const TargetInfo *target = lookupTarget(image.target);
+    if (!target)
+      return false;
+    if (image.kind == BundleImage::Kind::Object)
+      return HostCPU::get().canRun(*target);
+    // A kernel is described in its PTX, which the driver or nvJitLink makes a cubin of.
+    return image.kind == BundleImage::Kind::PTX &&
+           std::any_of(devices().begin(), devices().end(), [&](const cuda::DeviceFacts &device) {
+             return cuda::canRun(device.capability, image.target);
+           });
+  }
+
+  std::string describe() const {
+    std::string text = HostCPU::get().brand();
+    for (const cuda::DeviceFacts &device : found)
+      text += concat(", ", device.name);
+    return text + (whyNone.empty() ? "" : "; no GPU: " + whyNone);
+  }
+
+private:
+  const std::vector<cuda::DeviceFacts> &devices() {
+    if (!asked) {
+      asked = true;
+      if (const cuda::Driver *driver = cuda::Driver::find(whyNone))
+        found = cuda::listDevices(*driver);
+    }
+    return found;
+  }
+
+  bool asked = false;
+  std::vector<cuda::DeviceFacts> found;
+  std::string whyNone;
+};
+
+} // namespace
+
+std::span<const std::byte> selectImage(std::span<const std::byte> file, const std::string &wanted) {
+  if (!isBundle(file))
+    return file;
+  const std::vector<BundleImage> images = readBundle(file);
+  Machine machine;
+  if (const BundleImage *image = chooseImage(
+          images, {[&](const BundleImage &each) { return machine.runs(each); }, wanted}))
+    return image->bytes;
+  throw StatusError(FLASHC_ERROR_UNSUPPORTED,
+                    concat("expected a bundle with an image that this machine (",
+                           machine.describe(), ") runs",
+                           wanted.empty() ? "" : " for target " + wanted.substr(0, 100), ", got ",
+                           listImages(images), "; compile it for another target"));
+}
+
+} // namespace flashc
