@@ -5,9 +5,12 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/CubinLoader.h"
 #include "runtime/CUDA/NVJitLink.h"
+#include "runtime/CUDA/Ptxas.h"
 #include "runtime/Cache/ContentHash.h"
 #include "runtime/Cache/DiskCache.h"
 #include "runtime/Support/Error.h"
+
+#include <functional>
 
 namespace flashc {
 namespace {
@@ -50,10 +53,44 @@ std::string kernelName(std::string_view ptx) {
   return ' ' + std::string(rest.substr(0, rest.find_first_of(" (\n\r\t")));
 }
 
+/// What makes a cubin, by name and version.
+struct Maker {
+  std::string version;
+  std::function<std::vector<std::byte>()> make;
+};
+
+Maker makerFor(std::string_view ptx, const std::string &arch, std::span<const CudaSource> sources,
+               const DiskCache &cache) {
+  const NVRTC &nvrtc = NVRTC::get();
+  if (ptx.empty() && sources.size() == 1 && nvrtc.isAvailable())
+    return {"nvrtc " + nvrtc.version(),
+            [&, sources] { return nvrtc.compileToCubin(sources[0], arch); }};
+  const Ptxas &ptxas = Ptxas::get();
+  if (sources.empty() && ptxas.isAvailable())
+    return {"ptxas " + ptxas.version(), [&, ptx] { return ptxas.compile(ptx, arch); }};
+  const NVJitLink &linker = NVJitLink::get();
+  for (const std::string &reason : {linker.reason(), sources.empty() ? "" : nvrtc.reason()})
+    if (!reason.empty())
+      throw Error(reason);
+  const std::string version =
+      concat("nvjitlink ", linker.version(), sources.empty() ? "" : " nvrtc " + nvrtc.version());
+  return {version, [&, ptx, sources] {
+            std::vector<std::vector<std::byte>> compiled;
+            std::vector<LinkInput> inputs;
+            if (!ptx.empty())
+              inputs.push_back({"kernel.ptx", std::as_bytes(std::span(ptx))});
+            for (const CudaSource &source : sources)
+              compiled.push_back(ptxOf(source, arch, cache));
+            for (size_t n = 0; n < sources.size(); ++n)
+              inputs.push_back({sources[n].name + ".ptx", compiled[n]});
+            return linker.link(inputs, arch);
+          }};
+}
+
 } // namespace
 
 bool canMakeCubins(std::string &reason) {
-  reason = NVJitLink::get().reason();
+  reason = Ptxas::get().reason();
   return reason.empty();
 }
 
@@ -64,33 +101,19 @@ std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, i
 
 std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,
                                 std::span<const CudaSource> sources, const DiskCache &cache) {
-  const NVJitLink &linker = NVJitLink::get();
-  if (!linker.isAvailable())
-    throw Error(linker.reason());
   if (ptx.empty() && sources.empty())
     fail("expected PTX or CUDA C++ to make a cubin of, got neither");
+  const Maker maker = makerFor(ptx, arch, sources, cache);
   ContentHash hash;
   hash.add("kind", "cubin").add("recipe", recipe).add("flashc", FLASHC_VERSION);
-  hash.add("nvjitlink", linker.version()).add("driver", std::to_string(driverVersion));
+  hash.add("maker", maker.version).add("driver", std::to_string(driverVersion));
   hash.add("arch", arch).add("ptx", ptx);
-  if (!sources.empty()) // only these go through NVRTC, which need not be there otherwise
-    hash.add("nvrtc", NVRTC::get().version());
   std::string description = concat("cubin ", arch, kernelName(ptx));
   for (const CudaSource &source : sources) {
     addSource(hash, source);
     description += ' ' + source.name;
   }
-  return cache.get(hash.key(), description, [&] {
-    std::vector<std::vector<std::byte>> compiled;
-    std::vector<LinkInput> inputs;
-    if (!ptx.empty())
-      inputs.push_back({"kernel.ptx", std::as_bytes(std::span(ptx))});
-    for (const CudaSource &source : sources)
-      compiled.push_back(ptxOf(source, arch, cache));
-    for (size_t n = 0; n < sources.size(); ++n)
-      inputs.push_back({sources[n].name + ".ptx", compiled[n]});
-    return linker.link(inputs, arch);
-  });
+  return cache.get(hash.key(), description, maker.make);
 }
 
 } // namespace flashc

@@ -3,7 +3,7 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 // Compiles PTX, and CUDA C++ beside it, to one cubin for one architecture, with
-// NVRTC and nvJitLink and without a GPU. What was made once comes from the
+// ptxas, NVRTC and nvJitLink and without a GPU. What was made once comes from the
 // user's disk cache.
 //
 //===----------------------------------------------------------------------===//
@@ -22,14 +22,16 @@ namespace flashc {
 
 class DiskCache;
 
-/// Whether cubinFor can make cubins on this machine; otherwise `reason` says why not, and PTX goes
-/// to the driver, which compiles it too. What needs CUDA C++ needs NVRTC as well.
+/// Whether a cubin of PTX alone is as good as the driver's own: ptxas is there, which compiles it as
+/// a whole. Otherwise `reason` says why not, and PTX is better given to the driver, since nvJitLink's
+/// cubin of it is slower (see Ptxas.h).
 bool canMakeCubins(std::string &reason);
 
-/// The cubin of `ptx` (text; "" for none) and of `sources`, linked for `arch` ("sm_90a").
-/// `driverVersion` as cuDriverGetVersion gives it, 0 where there is no driver: a cubin is kept per
-/// driver. Throws Error with the log when they do not compile or link, and where nvJitLink (or,
-/// with sources, NVRTC) is missing.
+/// The cubin of `ptx` (text; "" for none) and of `sources` for `arch` ("sm_90a"). PTX alone is
+/// compiled by ptxas (where there is none by nvJitLink), one source alone by NVRTC; several are
+/// linked by nvJitLink. `driverVersion` as cuDriverGetVersion gives it, 0 where there is no driver: a
+/// cubin is kept per driver. Throws Error with the log when they do not compile or link, and where
+/// what is needed of the toolkit is missing.
 std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,
                                 std::span<const CudaSource> sources = {});
 

@@ -91,7 +91,7 @@ TEST(CubinLoaderTest, ErrorsAreNotKept) {
 
 using CubinLoaderDeathTest = ::testing::Test;
 
-TEST(CubinLoaderDeathTest, SaysThatNVJitLinkIsMissing) {
+TEST(CubinLoaderDeathTest, SaysWhatIsMissing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
@@ -99,9 +99,16 @@ TEST(CubinLoaderDeathTest, SaysThatNVJitLinkIsMissing) {
         std::string reason;
         if (!canMakeCubins(reason))
           std::fprintf(stderr, "%s\n", reason.c_str());
+        try {
+          cubinFor(kernelPTX("sm_80"), "sm_80", 0);
+        } catch (const Error &error) {
+          std::fprintf(stderr, "%s\n", error.what());
+        }
         std::exit(0);
       },
-      ::testing::ExitedWithCode(0), "expected libnvJitLink.so.13 of the CUDA toolkit, got none");
+      ::testing::ExitedWithCode(0),
+      "expected the program ptxas of the CUDA toolkit, got none[^\n]*\n"
+      "expected libnvJitLink.so.13 of the CUDA toolkit, got none");
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 
 #include "runtime/CUDA/NVJitLink.h"
 #include "runtime/CUDA/NVRTC.h"
+#include "runtime/CUDA/Ptxas.h"
 #include "test/Unit/IO/TestFiles.h"
 
 #include <gmock/gmock.h>
@@ -22,10 +23,13 @@
 
 namespace flashc::test {
 
-/// Why tests of NVRTC and nvJitLink cannot run; "" where they can.
+/// Why tests of the toolkit cannot run; "" where they can.
 inline std::string missingToolkit() {
-  const NVRTC &nvrtc = NVRTC::get();
-  return nvrtc.isAvailable() ? NVJitLink::get().reason() : nvrtc.reason();
+  for (const std::string &reason :
+       {NVRTC::get().reason(), NVJitLink::get().reason(), Ptxas::get().reason()})
+    if (!reason.empty())
+      return reason;
+  return "";
 }
 
 inline bool mustHaveToolkit() {
@@ -36,7 +40,7 @@ inline bool mustHaveToolkit() {
 #endif
 }
 
-/// First in a test that needs both libraries.
+/// First in a test that needs the toolkit.
 #define FLASHC_NEED_TOOLKIT()                                                                      \
   if (const std::string missing = ::flashc::test::missingToolkit(); !missing.empty()) {            \
     if (::flashc::test::mustHaveToolkit())                                                         \

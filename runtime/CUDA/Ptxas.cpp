@@ -1,0 +1,143 @@
+//===- Ptxas.cpp - PTX compiled by the toolkit's assembler -*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/CUDA/Ptxas.h"
+#include "runtime/Support/Error.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <spawn.h>
+#include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace flashc {
+namespace {
+
+/// A fresh folder, removed with all in it.
+class TemporaryFolder {
+public:
+  TemporaryFolder() {
+    const char *base = secure_getenv("TMPDIR");
+    root = concat(base && *base ? base : "/tmp", "/flashc-XXXXXX");
+    if (!::mkdtemp(root.data()))
+      fail(root, ": expected to make a folder for ptxas, got \"", std::strerror(errno),
+           "\"; set TMPDIR to a folder that can be written to");
+  }
+  TemporaryFolder(const TemporaryFolder &) = delete;
+  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(root, ignored);
+  }
+
+  std::string file(const char *name) const { return root + '/' + name; }
+
+private:
+  std::string root;
+};
+
+std::string readFile(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Runs a program with its output in the file `log`; returns whether it succeeded.
+bool run(const std::vector<std::string> &words, const std::string &log) {
+  std::vector<char *> arguments;
+  for (const std::string &word : words)
+    arguments.push_back(const_cast<char *>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t child = 0;
+  const int code =
+      posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (code != 0)
+    return false;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno == EINTR)
+      continue;
+    return true; // the program reaps its children itself: what was written has to tell
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// Where ptxas may be.
+std::vector<std::string> candidates() {
+  // Not for programs with more rights than their caller.
+  if (const char *named = secure_getenv("FLASHC_CUDA_PATH"); named && *named)
+    return {std::string(named) + "/bin/ptxas"};
+  std::vector<std::string> paths = {"/usr/local/cuda/bin/ptxas"};
+  const char *search = secure_getenv("PATH");
+  std::istringstream folders(search ? search : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (folder.starts_with('/'))
+      paths.push_back(folder + "/ptxas");
+  return paths;
+}
+
+} // namespace
+
+Ptxas::Ptxas() {
+  for (const std::string &candidate : candidates())
+    if (::access(candidate.c_str(), X_OK) == 0) {
+      path = candidate;
+      try {
+        const TemporaryFolder folder;
+        if (run({path, "--version"}, folder.file("log")))
+          versionText = readFile(folder.file("log"));
+        if (versionText.empty())
+          why = path + ": expected ptxas to say its version, got nothing; is the toolkit whole?";
+      } catch (const Error &error) {
+        why = error.what();
+      }
+      return;
+    }
+  why = "expected the program ptxas of the CUDA toolkit, got none; install the toolkit, or set "
+        "FLASHC_CUDA_PATH to its folder";
+}
+
+const Ptxas &Ptxas::get() {
+  static const Ptxas &ptxas = *new Ptxas;
+  return ptxas;
+}
+
+std::vector<std::byte> Ptxas::compile(std::string_view ptx, const std::string &arch) const {
+  if (!isAvailable())
+    throw Error(why);
+  const TemporaryFolder folder;
+  {
+    std::ofstream out(folder.file("kernel.ptx"), std::ios::binary);
+    out.write(ptx.data(), static_cast<std::streamsize>(ptx.size()));
+    if (!out.flush())
+      fail(folder.file("kernel.ptx"), ": expected to write PTX for ptxas, got a failure; check the "
+                                      "free space, or set TMPDIR to another folder");
+  }
+  const bool isGood =
+      run({path, "-arch=" + arch, folder.file("kernel.ptx"), "-o", folder.file("kernel.cubin")},
+          folder.file("log"));
+  const std::string cubin = isGood ? readFile(folder.file("kernel.cubin")) : "";
+  if (cubin.empty()) {
+    std::string log = readFile(folder.file("log"));
+    log.resize(log.find_last_not_of("\n ") + 1);
+    fail("expected PTX that ptxas compiles for ", arch, ", got an error:\n", log);
+  }
+  const auto *begin = reinterpret_cast<const std::byte *>(cubin.data());
+  return {begin, begin + cubin.size()};
+}
+
+} // namespace flashc
