@@ -25,7 +25,7 @@ config.substitutions.append(("%data", os.path.join(config.test_source_root, "dat
 config.substitutions.append(("%{python}", config.python or "python3"))
 # A driver without a GPU, and none at all whatever the machine has.
 fake_cuda = os.path.join(config.build_root, "test", "unit", "libFlashcFakeCUDA.so")
-config.substitutions.append(("%{fake-cuda}", "FLASHC_LIBCUDA=" + fake_cuda))
+config.substitutions.append(("%{fake-cuda}", "FLASHC_CUDA_PATH=/nowhere FLASHC_LIBCUDA=" + fake_cuda))
 config.substitutions.append(("%{no-cuda}", "FLASHC_LIBCUDA=libcuda-none.so.1"))
 
 if os.path.exists(os.path.join(bin_dir, "flashc")):

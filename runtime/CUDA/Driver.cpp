@@ -102,9 +102,14 @@ void Driver::failed(CUresult result, std::string_view call, const std::string &c
   throw StatusError(status, concat(call, ": ", nameOf(result), context, late));
 }
 
-std::string Driver::version() const {
+int Driver::versionNumber() const {
   int version = 0;
   check(cuDriverGetVersion(&version), "cuDriverGetVersion");
+  return version;
+}
+
+std::string Driver::version() const {
+  const int version = versionNumber();
   return concat(version / 1000, '.', version % 1000 / 10);
 }
 

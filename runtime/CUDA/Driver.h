@@ -47,7 +47,8 @@ public:
 
   int deviceCount() const { return numDevices; }
 
-  /// The newest CUDA version that the driver supports, as "12.4".
+  /// The newest CUDA version that the driver supports: 12040, and as "12.4".
+  int versionNumber() const;
   std::string version() const;
 
   /// The handle of device `ordinal`. Throws Error where there is none such.

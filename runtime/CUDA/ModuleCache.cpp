@@ -5,9 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/ModuleCache.h"
 #include "runtime/API/Status.h"
-#include "runtime/CUDA/Device.h"
+#include "runtime/CUDA/ModuleLoader.h"
 
-#include <cstring>
 #include <future>
 #include <map>
 #include <mutex>
@@ -45,35 +44,12 @@ void checkDevice(const DeviceFacts &facts, const DeviceCode &code) {
                                "; compile for target cuda, the device's best"));
 }
 
-/// The code as a module of the current context, by the driver's own compiler.
-CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const DeviceCode &code) {
-  char log[16384] = {};
-  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  // Sizes travel in the pointers themselves.
-  void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)};
-  CUmodule module = nullptr;
-  const CUresult result = driver.cuModuleLoadDataEx(&module, code.ptx.c_str(), 2, options, values);
-  if (result == CUDA_SUCCESS)
-    return module;
-  log[sizeof(log) - 1] = 0;
-  std::string reason = log;
-  reason.resize(reason.find_last_not_of(" \n") + 1);
-  if (!reason.empty())
-    reason.insert(0, ": ");
-  if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
-    reason += concat("; this driver takes the PTX of CUDA ", driver.version(),
-                     " and before: install a newer one");
-  driver.check(result, "cuModuleLoadDataEx", " for ", code.name, " (", code.target, ") on ",
-               facts.name, reason);
-  return nullptr;
-}
-
 Entries load(const Driver &driver, int ordinal, const DeviceCode &code) {
   const DeviceFacts facts = readFacts(driver, ordinal);
   checkDevice(facts, code);
   const ContextScope context(driver, ordinal);
   const RelaxedCapture relaxed(driver);
-  const CUmodule module = loadModule(driver, facts, code);
+  const CUmodule module = loadModule(driver, facts, code.ptx, code.name, code.target);
   try {
     Entries entries;
     for (const Launch &launch : code.launches) {

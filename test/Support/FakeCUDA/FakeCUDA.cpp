@@ -73,6 +73,7 @@ struct State {
   std::vector<FakeLaunch> launches;
   std::map<std::string, CUresult> failures;
   int numLoads = 0;
+  std::string lastImage;
 };
 
 State &state() {
@@ -325,6 +326,7 @@ EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned
   *module = loaded.get();
   state().modules.push_back(std::move(loaded));
   ++state().numLoads;
+  state().lastImage = static_cast<const char *>(image);
   return CUDA_SUCCESS;
 }
 
@@ -534,6 +536,10 @@ const flashc::test::FakeControls fakeCudaControls = {
     [] {
       const std::lock_guard lock(state().mutex);
       return state().numLoads;
+    },
+    [] {
+      const std::lock_guard lock(state().mutex);
+      return state().lastImage;
     },
     [](const std::string &function, CUresult result) {
       const std::lock_guard lock(state().mutex);

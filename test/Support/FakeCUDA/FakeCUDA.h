@@ -41,6 +41,8 @@ struct FakeControls {
   void (*reset)();
   /// How often a module was loaded successfully since the last reset.
   int (*numLoads)();
+  /// What the last successfully loaded module was made of.
+  std::string (*lastImage)();
   /// The next call of the function fails with this result.
   void (*failNext)(const std::string &function, cuda::CUresult result);
   /// Begins or ends a capture of the stream, in the global mode.

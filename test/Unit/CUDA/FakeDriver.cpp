@@ -11,7 +11,13 @@
 namespace flashc::test {
 namespace {
 
-const bool isNamed = setenv("FLASHC_LIBCUDA", TEST_FAKE_CUDA, 1) == 0;
+// No toolkit either, or the one that a test has: machine code would mean nothing to the stand-in.
+#ifndef TEST_TOOLKIT
+#define TEST_TOOLKIT "/nowhere"
+#endif
+
+const bool isNamed = setenv("FLASHC_LIBCUDA", TEST_FAKE_CUDA, 1) == 0 &&
+                     setenv("FLASHC_CUDA_PATH", TEST_TOOLKIT, 1) == 0;
 
 } // namespace
 

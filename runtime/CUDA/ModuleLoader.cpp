@@ -1,0 +1,94 @@
+//===- ModuleLoader.cpp - PTX made into code of a device -*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/CUDA/ModuleLoader.h"
+#include "runtime/API/Status.h"
+#include "runtime/CUDA/CubinLoader.h"
+#include "runtime/CUDA/NVJitLink.h"
+
+#include <charconv>
+
+namespace flashc::cuda {
+namespace {
+
+/// What the machine code is for: the device, or exactly the target where it asks for that.
+std::string archOf(const DeviceFacts &facts, const std::string &target) {
+  const std::optional<TargetCapability> needed = parseTarget(target);
+  return needed && needed->suffix
+             ? target
+             : concat("sm_", 10 * facts.capability.major + facts.capability.minor);
+}
+
+/// The text with its last blanks gone.
+std::string trimmed(std::string text) {
+  text.resize(text.find_last_not_of(" \n\r\t") + 1);
+  return text;
+}
+
+/// PTX text or a cubin into a module. Leaves why it was refused in `log`.
+CUresult load(const Driver &driver, const void *image, CUmodule &module, std::string &log) {
+  std::string buffer(16384, '\0');
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  // Sizes travel in the pointers themselves.
+  void *values[] = {buffer.data(), reinterpret_cast<void *>(buffer.size() - 1)};
+  const CUresult result = driver.cuModuleLoadDataEx(&module, image, 2, options, values);
+  log = trimmed(buffer.c_str());
+  return result;
+}
+
+/// By nvJitLink; nullptr with the reason where that is not possible.
+CUmodule loadLinked(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
+                    const std::string &target, std::string &reason) {
+  if (!canMakeCubins(reason))
+    return nullptr;
+  const std::string &linker = NVJitLink::get().version();
+  const int version = driver.versionNumber();
+  if (!loadsCubinsOf(linker, version)) {
+    reason = concat("nvJitLink ", linker, " is newer than the driver's CUDA ", driver.version());
+    return nullptr;
+  }
+  try {
+    const std::vector<std::byte> cubin = cubinFor(ptx, archOf(facts, target), version);
+    CUmodule module = nullptr;
+    std::string log;
+    const CUresult result = load(driver, cubin.data(), module, log);
+    if (result == CUDA_SUCCESS)
+      return module;
+    reason = concat("cubin of nvJitLink ", linker, ": ", driver.nameOf(result),
+                    log.empty() ? "" : ": ", log);
+  } catch (const Error &error) {
+    reason = error.what(); // an old nvJitLink: the driver may know more
+  }
+  return nullptr;
+}
+
+} // namespace
+
+bool loadsCubinsOf(std::string_view linker, int driverVersion) {
+  int major = 0;
+  const auto [end, error] = std::from_chars(linker.data(), linker.data() + linker.size(), major);
+  return error == std::errc() && major <= driverVersion / 1000;
+}
+
+CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
+                    const std::string &name, const std::string &target) {
+  std::string linkerReason, log;
+  if (const CUmodule module = loadLinked(driver, facts, ptx, target, linkerReason))
+    return module;
+  CUmodule module = nullptr;
+  const CUresult result = load(driver, ptx.c_str(), module, log);
+  if (result == CUDA_SUCCESS)
+    return module;
+  const bool isOld = result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  driver.check(result, "cuModuleLoadDataEx", " for ", name, " (", target, ") on ", facts.name,
+               log.empty() ? "" : ": ", log,
+               isOld ? concat("; this driver takes the PTX of CUDA ", driver.version(),
+                              " and before: install a newer one")
+                     : "",
+               "; before, nvJitLink could not be used (", linkerReason, ")");
+  return module;
+}
+
+} // namespace flashc::cuda

@@ -1,0 +1,72 @@
+//===- ModuleLoaderTest.cpp - who compiles the PTX -*- C++ -*-===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// Built twice: with the stand-in for nvJitLink 12, which goes together with the
+// driver's CUDA 12.4, and with that for nvJitLink 13, which does not.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/CUDA/ModuleLoader.h"
+#include "test/Unit/CUDA/FakeDriver.h"
+
+#include <cstdlib>
+
+using namespace flashc;
+using namespace flashc::cuda;
+using namespace flashc::test;
+
+namespace {
+
+constexpr bool linkerFits = TEST_LINKER == 12;
+// The cache would keep what one test made from the next run.
+const bool hasNoCache = setenv("FLASHC_CACHE_SIZE", "0", 1) == 0;
+
+class ModuleLoaderTest : public FakeCUDATest {
+protected:
+  static void load(const std::string &ptx, const std::string &target, int ordinal = 0) {
+    ASSERT_TRUE(hasNoCache);
+    const ContextScope context(fakeDriver(), ordinal);
+    loadModule(fakeDriver(), readFacts(fakeDriver(), ordinal), ptx, "attention", target);
+  }
+  const std::string entry = ".entry f(.param .u64 p) { ret; }\n";
+};
+
+TEST_F(ModuleLoaderTest, NVJitLinkCompilesForTheDeviceWhereItFits) {
+  load(entry, "sm_80");
+  EXPECT_EQ(fakeCUDA().lastImage(), (linkerFits ? "cubin for sm_90\n" : "") + entry);
+  load(entry, "sm_80", 1);
+  EXPECT_EQ(fakeCUDA().lastImage(), (linkerFits ? "cubin for sm_80\n" : "") + entry);
+  load(entry, "sm_90a");
+  EXPECT_EQ(fakeCUDA().lastImage(), (linkerFits ? "cubin for sm_90a\n" : "") + entry);
+}
+
+TEST_F(ModuleLoaderTest, TheDriverCompilesWhatNVJitLinkRefuses) {
+  const std::string refused = entry + "// refused by nvJitLink\n";
+  load(refused, "sm_80");
+  EXPECT_EQ(fakeCUDA().lastImage(), refused);
+  fakeCUDA().failNext("cuModuleLoadDataEx", CUDA_ERROR_INVALID_IMAGE);
+  if (linkerFits) {
+    load(entry, "sm_80");
+    EXPECT_EQ(fakeCUDA().lastImage(), entry) << "a cubin that the driver refuses";
+  }
+}
+
+TEST_F(ModuleLoaderTest, WhatAllRefuseIsToldWithEveryReason) {
+  EXPECT_ERROR(load("// refused by nvJitLink\n", "sm_80"),
+               "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX for attention (sm_80) on Fake GPU 0: "
+               "ptxas: no entry; before, nvJitLink could not be used (");
+  EXPECT_ERROR(load("// refused by nvJitLink\n", "sm_80"),
+               linkerFits ? "nvJitLink's log)"
+                          : "nvJitLink 13.1 is newer than the driver's CUDA "
+                            "12.4)");
+}
+
+TEST(CubinVersion, OfTheDriversMajorVersionAndBefore) {
+  EXPECT_TRUE(loadsCubinsOf("12.0", 12040));
+  EXPECT_TRUE(loadsCubinsOf("12.9", 12040));
+  EXPECT_TRUE(loadsCubinsOf("12.9", 13000));
+  EXPECT_FALSE(loadsCubinsOf("13.0", 12090));
+  EXPECT_FALSE(loadsCubinsOf("", 12040));
+}
+
+} // namespace
