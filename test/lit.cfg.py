@@ -21,6 +21,7 @@ config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input-context=
 for name in [name for name in config.environment if name.startswith("FLASHC_")]:
     del config.environment[name]
 
+config.substitutions.append(("%{flashc}", os.path.join(bin_dir, "flashc")))
 config.substitutions.append(("%data", os.path.join(config.test_source_root, "data")))
 config.substitutions.append(("%{python}", config.python or "python3"))
 # A driver without a GPU, and none at all whatever the machine has.
