@@ -18,6 +18,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "runtime/CPU/HostCPU.h"
+#include "runtime/CUDA/Device.h"
 #include "runtime/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -173,9 +174,11 @@ std::string lower(Session &session, ModuleOp module, Stage from, const CompileOp
 std::string resolveTarget(std::string_view target) {
   if (target.empty() || target == "cpu")
     return std::string(bestHostTarget().name);
+  if (target == "cuda")
+    return cuda::bestDeviceTarget();
   const TargetInfo *info = lookupTarget(target);
   if (!info)
-    fail("expected a target out of cpu, ", listTargetNames(), ", got '", target,
+    fail("expected a target out of cpu, cuda, ", listTargetNames(), ", got '", target,
          "'; `flashc targets` describes them");
   if (!info->isSupported)
     fail("expected a target that code can be generated for, got ", target, ": ",
