@@ -6,7 +6,7 @@
 #include "runtime/CUDA/ModuleLoader.h"
 #include "runtime/API/Status.h"
 #include "runtime/CUDA/CubinLoader.h"
-#include "runtime/CUDA/NVJitLink.h"
+#include "runtime/CUDA/Ptxas.h"
 
 #include <charconv>
 
@@ -38,15 +38,15 @@ CUresult load(const Driver &driver, const void *image, CUmodule &module, std::st
   return result;
 }
 
-/// By nvJitLink; nullptr with the reason where that is not possible.
-CUmodule loadLinked(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
-                    const std::string &target, std::string &reason) {
+/// By ptxas; nullptr with the reason where that is not possible.
+CUmodule loadCubin(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
+                   const std::string &target, std::string &reason) {
   if (!canMakeCubins(reason))
     return nullptr;
-  const std::string &linker = NVJitLink::get().version();
+  const std::string release = readRelease(Ptxas::get().version());
   const int version = driver.versionNumber();
-  if (!loadsCubinsOf(linker, version)) {
-    reason = concat("nvJitLink ", linker, " is newer than the driver's CUDA ", driver.version());
+  if (!loadsCubinsOf(release, version)) {
+    reason = concat("its CUDA ", release, " is newer than the driver's ", driver.version());
     return nullptr;
   }
   try {
@@ -56,26 +56,34 @@ CUmodule loadLinked(const Driver &driver, const DeviceFacts &facts, const std::s
     const CUresult result = load(driver, cubin.data(), module, log);
     if (result == CUDA_SUCCESS)
       return module;
-    reason = concat("cubin of nvJitLink ", linker, ": ", driver.nameOf(result),
-                    log.empty() ? "" : ": ", log);
+    reason = concat("its cubin gave ", driver.nameOf(result), log.empty() ? "" : ": ", log);
   } catch (const Error &error) {
-    reason = error.what(); // an old nvJitLink: the driver may know more
+    reason = error.what(); // an old ptxas: the driver may know more
   }
   return nullptr;
 }
 
 } // namespace
 
-bool loadsCubinsOf(std::string_view linker, int driverVersion) {
+std::string readRelease(std::string_view version) {
+  constexpr std::string_view mark = "release ";
+  const size_t at = version.find(mark);
+  if (at == std::string_view::npos)
+    return "";
+  const std::string_view rest = version.substr(at + mark.size());
+  return std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
+}
+
+bool loadsCubinsOf(std::string_view release, int driverVersion) {
   int major = 0;
-  const auto [end, error] = std::from_chars(linker.data(), linker.data() + linker.size(), major);
+  const auto [end, error] = std::from_chars(release.data(), release.data() + release.size(), major);
   return error == std::errc() && major <= driverVersion / 1000;
 }
 
 CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
                     const std::string &name, const std::string &target) {
-  std::string linkerReason, log;
-  if (const CUmodule module = loadLinked(driver, facts, ptx, target, linkerReason))
+  std::string reason, log;
+  if (const CUmodule module = loadCubin(driver, facts, ptx, target, reason))
     return module;
   CUmodule module = nullptr;
   const CUresult result = load(driver, ptx.c_str(), module, log);
@@ -87,7 +95,7 @@ CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const std::s
                isOld ? concat("; this driver takes the PTX of CUDA ", driver.version(),
                               " and before: install a newer one")
                      : "",
-               "; before, nvJitLink could not be used (", linkerReason, ")");
+               "; ptxas was not used (", reason, ")");
   return module;
 }
 

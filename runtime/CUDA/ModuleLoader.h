@@ -2,9 +2,9 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// nvJitLink makes a cubin, which the disk cache keeps for the next process; where
+// ptxas makes a cubin, which the disk cache keeps for the next process; where
 // there is none, or it does not go together with the driver, the driver compiles
-// the PTX itself. Both end in the same machine code compiler of NVIDIA's.
+// the PTX itself: it has the same compiler inside.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FLASHC_RUNTIME_CUDA_MODULELOADER_H
@@ -22,9 +22,12 @@ namespace flashc::cuda {
 CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
                     const std::string &name, const std::string &target);
 
-/// Whether a driver of this version (12040) loads cubins of an nvJitLink of version `linker`
-/// ("13.0"): those of its major version and before.
-bool loadsCubinsOf(std::string_view linker, int driverVersion);
+/// The release in what ptxas says of its version, "12.4"; "" where there is none.
+std::string readRelease(std::string_view version);
+
+/// Whether a driver of this version (12040) loads cubins of that release of ptxas: those of its major
+/// version and before.
+bool loadsCubinsOf(std::string_view release, int driverVersion);
 
 } // namespace flashc::cuda
 

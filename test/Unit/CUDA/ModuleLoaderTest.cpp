@@ -2,8 +2,8 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// Built twice: with the stand-in for nvJitLink 12, which goes together with the
-// driver's CUDA 12.4, and with that for nvJitLink 13, which does not.
+// Built twice: with the stand-in for ptxas of CUDA 12, which goes together with
+// the driver's CUDA 12.4, and with that of CUDA 13, which does not.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/ModuleLoader.h"
@@ -17,7 +17,7 @@ using namespace flashc::test;
 
 namespace {
 
-constexpr bool linkerFits = TEST_LINKER == 12;
+constexpr bool ptxasFits = TEST_PTXAS == 12;
 // The cache would keep what one test made from the next run.
 const bool hasNoCache = setenv("FLASHC_CACHE_SIZE", "0", 1) == 0;
 
@@ -31,37 +31,41 @@ protected:
   const std::string entry = ".entry f(.param .u64 p) { ret; }\n";
 };
 
-TEST_F(ModuleLoaderTest, NVJitLinkCompilesForTheDeviceWhereItFits) {
+TEST_F(ModuleLoaderTest, PtxasCompilesForTheDeviceWhereItFits) {
   load(entry, "sm_80");
-  EXPECT_EQ(fakeCUDA().lastImage(), (linkerFits ? "cubin for sm_90\n" : "") + entry);
+  EXPECT_EQ(fakeCUDA().lastImage(), (ptxasFits ? "cubin for sm_90\n" : "") + entry);
   load(entry, "sm_80", 1);
-  EXPECT_EQ(fakeCUDA().lastImage(), (linkerFits ? "cubin for sm_80\n" : "") + entry);
+  EXPECT_EQ(fakeCUDA().lastImage(), (ptxasFits ? "cubin for sm_80\n" : "") + entry);
   load(entry, "sm_90a");
-  EXPECT_EQ(fakeCUDA().lastImage(), (linkerFits ? "cubin for sm_90a\n" : "") + entry);
+  EXPECT_EQ(fakeCUDA().lastImage(), (ptxasFits ? "cubin for sm_90a\n" : "") + entry);
 }
 
-TEST_F(ModuleLoaderTest, TheDriverCompilesWhatNVJitLinkRefuses) {
-  const std::string refused = entry + "// refused by nvJitLink\n";
+TEST_F(ModuleLoaderTest, TheDriverCompilesWhatPtxasRefuses) {
+  const std::string refused = entry + "// refused by ptxas\n";
   load(refused, "sm_80");
   EXPECT_EQ(fakeCUDA().lastImage(), refused);
   fakeCUDA().failNext("cuModuleLoadDataEx", CUDA_ERROR_INVALID_IMAGE);
-  if (linkerFits) {
+  if (ptxasFits) {
     load(entry, "sm_80");
     EXPECT_EQ(fakeCUDA().lastImage(), entry) << "a cubin that the driver refuses";
   }
 }
 
 TEST_F(ModuleLoaderTest, WhatAllRefuseIsToldWithEveryReason) {
-  EXPECT_ERROR(load("// refused by nvJitLink\n", "sm_80"),
+  EXPECT_ERROR(load("// refused by ptxas\n", "sm_80"),
                "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX for attention (sm_80) on Fake GPU 0: "
-               "ptxas: no entry; before, nvJitLink could not be used (");
-  EXPECT_ERROR(load("// refused by nvJitLink\n", "sm_80"),
-               linkerFits ? "nvJitLink's log)"
-                          : "nvJitLink 13.1 is newer than the driver's CUDA "
-                            "12.4)");
+               "ptxas: no entry; ptxas was not used (");
+  EXPECT_ERROR(load("// refused by ptxas\n", "sm_80"),
+               ptxasFits ? "ptxas fatal: refused)"
+                         : "its CUDA 13.1 is newer than the driver's 12.4)");
 }
 
 TEST(CubinVersion, OfTheDriversMajorVersionAndBefore) {
+  EXPECT_EQ(
+      readRelease("ptxas: NVIDIA (R) Ptx optimizing assembler\nCuda compilation tools, release "
+                  "12.9, V12.9.86\nBuild cuda_12.9"),
+      "12.9");
+  EXPECT_EQ(readRelease("release"), "");
   EXPECT_TRUE(loadsCubinsOf("12.0", 12040));
   EXPECT_TRUE(loadsCubinsOf("12.9", 12040));
   EXPECT_TRUE(loadsCubinsOf("12.9", 13000));
