@@ -136,6 +136,43 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
     return
   }
 
+  // Few rows read whole tiles where they lie, four streams of rows side by side, or from a copy where elements of a
+  // row are not adjacent. Sums of 2 rows and 4 streams are reduced together, for 4 rows of each stream in turn.
+  // CHECK-LABEL: func.func @few_phase3_point
+  // CHECK:         %[[ROWS:.*]] = scf.if %{{.*}} -> (memref<16x16xf32, strided<[?, 1], offset: ?>>) {
+  // CHECK-NEXT:      {{.*}} memref.extract_strided_metadata
+  // CHECK:           %[[OWN:.*]] = memref.reinterpret_cast
+  // CHECK-NEXT:      scf.yield %[[OWN]]
+  // CHECK:         } else {
+  // CHECK:           memref.store %{{.*}}, %[[COPY:.*]][%{{.*}}, %{{.*}}] : memref<16x16xf32>
+  // CHECK:           scf.yield
+  // CHECK:         scf.for %{{.*}} = %c0 to %c8 step %c2
+  // CHECK:           scf.for %[[D:.*]] = %c0 to %c16 step %c8
+  // CHECK:             vector.load %[[ROWS]][%c0, %[[D]]]
+  // CHECK:             vector.load %[[ROWS]][%c4, %[[D]]]
+  // CHECK:             vector.load %[[ROWS]][%c8, %[[D]]]
+  // CHECK:             vector.load %[[ROWS]][%c12, %[[D]]]
+  // CHECK-COUNT-8:     math.fma
+  // CHECK-NOT:         math.fma
+  // CHECK:           scf.for %[[D1:.*]] = %c0 to %c16 step %c8
+  // CHECK:             vector.load %[[ROWS]][%c1, %[[D1]]]
+  // CHECK:           vector.store %{{.*}} : memref<8x16xf32>, vector<4xf32>
+  func.func @few_phase3(%q: memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>>,
+                        %o: memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>> {flash.output},
+                        %ws: memref<?xi8> {flash.name = "workspace"})
+      attributes {flash.kernel = 3 : i64, flash.schedule = #kernel} {
+    %c0 = arith.constant 0 : index
+    %c8 = arith.constant 8 : index
+    %c16 = arith.constant 16 : index
+    scf.forall (%p) in (3) {
+      %a = tile.load %q[%p, %c0, %c0, %c0] dims [1, 3] valid(%c8, %c16) : memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>> -> tensor<8x16xf32>
+      %b = tile.load %q[%p, %c8, %c0, %c0] dims [1, 3] valid(%c16, %c16) : memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>> -> tensor<16x16xf32>
+      %d = tile.dot %a, %b {transpose_b} : tensor<8x16xf32>, tensor<16x16xf32> -> tensor<8x16xf32>
+      tile.store %d, %o[%p, %c0, %c0, %c0] dims [1, 3] valid(%c8, %c16) : tensor<8x16xf32>, memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>>
+    }
+    return
+  }
+
   // Functions that are no kernels stay.
   // CHECK-LABEL: func.func @attention_workspace
   func.func @attention_workspace(%ws: memref<?xi8>) -> index attributes {flash.workspace} {

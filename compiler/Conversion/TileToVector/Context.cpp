@@ -61,6 +61,13 @@ Buffer Context::allocatePairs(Type type, Format format, bool isTransposed) {
   return buffer;
 }
 
+Value Context::allocateRows(RankedTensorType type) {
+  Value memory = declare(type.getShape(), type.getElementType(), scratchBytes);
+  int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  scratchBytes += llvm::alignTo(bytes, 64);
+  return memory;
+}
+
 Buffer Context::allocateBits(Type type) {
   auto tile = cast<RankedTensorType>(type);
   Buffer buffer;
@@ -79,7 +86,8 @@ Format Context::formatOf(Value tile) const {
   bool isLeft = false, isRight = false;
   for (OpOperand &use : tile.getUses()) {
     auto dot = dyn_cast<tile::DotOp>(use.getOwner());
-    if (!dot)
+    // A few rows are multiplied as f32: keys and values are widened on the way from memory.
+    if (!dot || (bf16Dots == BF16Dots::Vector && tileRows(dot.getA()) <= kFewRows))
       return Format::F32;
     (use.get() == dot.getA() ? isLeft : isRight) = true;
   }

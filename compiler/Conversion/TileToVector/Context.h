@@ -42,7 +42,9 @@ struct Buffer {
   int64_t rows = 0;          // of the tile
   int64_t columns = 0;       // padded; of the tile where transposed
   bool isTransposed = false; // memory is [columns][rows]
-  bool isBlock = false;      // memory is one block of rows (as many as lanes) that all blocks reuse
+  bool isInPlace = false;    // memory is the array's own where it can be, of its element type
+  int64_t nextRows = 0; // where in place: so many rows further lies what is read next; 0: not known
+  bool isBlock = false; // memory is one block of rows (as many as lanes) that all blocks reuse
 
   /// The row of the memory that holds the tile's row `row`.
   mlir::Value rowIn(Context &c, mlir::Value row) const;
@@ -56,6 +58,12 @@ struct ActiveRows {
 
 /// The instructions that multiply bf16 tiles: none (they are widened), vdpbf16ps, or AMX.
 enum class BF16Dots { None, Vector, AMX };
+
+/// Dots of up to so many rows wait for memory: what they read once is not packed first.
+constexpr int64_t kFewRows = 16;
+/// So many parts of such a tile are read side by side. Each is in another page: a page's first lines take several
+/// times as long as the others, and no one stream keeps the memory busy meanwhile.
+constexpr int64_t kStreams = 4;
 
 struct Context {
   Context(mlir::OpBuilder builder, mlir::Location loc, int64_t lanes, int64_t vectorRegisters,
@@ -85,6 +93,8 @@ struct Context {
   Buffer allocate(mlir::Type type, bool isTransposed = false, bool isBlock = false);
   /// A new buffer of pairs for an operand of a dot.
   Buffer allocatePairs(mlir::Type type, Format format, bool isTransposed);
+  /// A new memory of rows of columns, without padding, for elements that are not widened.
+  mlir::Value allocateRows(mlir::RankedTensorType type);
   /// A new buffer for a tile of i1.
   Buffer allocateBits(mlir::Type type);
   /// The format of `tile`: pairs where it is an operand of bf16 dots and nothing else.

@@ -7,12 +7,16 @@
 #include "compiler/Conversion/TileToVector/Dot.h"
 #include "compiler/Conversion/TileToVector/AMX.h"
 #include "compiler/Conversion/TileToVector/Pairs.h"
+#include "compiler/Conversion/TileToVector/Shuffles.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace flashc;
 
 namespace {
+
+/// Rows that are multiplied in turn before their sums are stored side by side.
+constexpr int64_t kKeysInTurn = 4;
 
 class DotEmitter {
 public:
@@ -64,8 +68,76 @@ private:
         .getResult(0);
   }
 
+  /// Columns of a row of b, where it lies in memory.
+  Value loadInPlace(Value row, Value column) {
+    Type element = cast<MemRefType>(b.memory.getType()).getElementType();
+    if (b.nextRows)
+      emitPrefetch(c, b.memory, {Index(c.b, c.loc).add(row, b.nextRows), column});
+    return widen(c, vector::LoadOp::create(c.b, c.loc, c.vectorOf(element), b.memory,
+                                           ValueRange{row, column}));
+  }
+
+  /// The product with the rows of b as they lie in memory: each element is a vector's sum. As many as lanes are
+  /// summed up together, of rows of b that lie in different streams.
+  void emitRowProducts(Value rows) {
+    Index x(c.b, c.loc);
+    Value end = x.roundUp(rows, c.microRows);
+    emitLoop(c, x.constant(0), x.constant(b.rows / kStreams), kKeysInTurn, [&](Value key) {
+      emitLoop(c, begin, end, c.microRows, [&](Value row) { emitRowProductBlock(row, key); });
+    });
+  }
+
+  void emitRowProductBlock(Value row, Value key) {
+    Index x(c.b, c.loc);
+    int64_t streams = c.lanes / c.microRows;
+    auto add = [&](Value a, Value b) -> Value { return arith::AddFOp::create(c.b, c.loc, a, b); };
+    for (int64_t first = 0; first < kStreams; first += streams) {
+      SmallVector<Value> totals; // by key; lanes by (row, stream)
+      for (int64_t k = 0; k < kKeysInTurn; ++k) {
+        SmallVector<Value> keys;
+        for (int64_t s = 0; s < streams; ++s)
+          keys.push_back(x.add(key, k + (first + s) * b.rows / kStreams));
+        totals.push_back(emitReduceLanes(c, emitRowProductSums(row, keys), add));
+      }
+      SmallVector<Value> zipped = emitZip(c, totals);
+      for (int64_t lane = 0; lane < c.lanes; ++lane) {
+        int64_t at = lane * kKeysInTurn;
+        Value part = vector::ExtractStridedSliceOp::create(
+            c.b, c.loc, zipped[at / c.lanes], ArrayRef<int64_t>{at % c.lanes},
+            ArrayRef<int64_t>{kKeysInTurn}, ArrayRef<int64_t>{1});
+        storeResult(part, x.add(row, lane / streams),
+                    x.add(key, (first + lane % streams) * b.rows / kStreams));
+      }
+    }
+  }
+
+  /// The products of micro rows with some rows of b, a vector of partial sums each.
+  SmallVector<Value> emitRowProductSums(Value row, ArrayRef<Value> keys) {
+    Index x(c.b, c.loc);
+    SmallVector<Value> sums(c.microRows * keys.size(), c.zeroVector());
+    auto sum =
+        scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(depth), x.constant(c.lanes), sums);
+    OpBuilder::InsertionGuard inner(c.b);
+    c.b.setInsertionPointToStart(sum.getBody());
+    Index y(c.b, c.loc);
+    Value d = sum.getInductionVar();
+    SmallVector<Value> right, next;
+    for (Value key : keys)
+      right.push_back(loadInPlace(key, d));
+    for (int64_t r = 0; r < c.microRows; ++r) {
+      Value left =
+          vector::LoadOp::create(c.b, c.loc, f32Vector(), a.memory, ValueRange{y.add(row, r), d});
+      for (Value key : right)
+        next.push_back(multiplyAdd(left, key, sum.getRegionIterArgs()[next.size()]));
+    }
+    scf::YieldOp::create(c.b, c.loc, next);
+    return llvm::to_vector_of<Value>(sum.getResults());
+  }
+
   /// The result in blocks: columns outside, so that a block of b's columns stays in cache.
   void emitBlocks(Value rows) {
+    if (b.isInPlace && op.getTransposeB())
+      return emitRowProducts(rows);
     int64_t columns = c.padded(result.columns), whole = columns / c.microColumns * c.microColumns;
     Index x(c.b, c.loc);
     Value end = x.roundUp(rows, c.microRows);
@@ -88,23 +160,30 @@ private:
     Index x(c.b, c.loc);
     Type unit = isPairs ? Type(c.b.getI32Type()) : Type(c.b.getF32Type());
     int64_t steps = isPairs ? llvm::divideCeil(depth, 2) : depth;
+    int64_t streams = b.isInPlace ? kStreams : 1;
     SmallVector<Value> sums(c.microRows * vectors, c.zeroVector());
-    auto sum =
-        scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(steps), x.constant(1), sums);
+    auto sum = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(steps / streams),
+                                  x.constant(1), sums);
     {
       OpBuilder::InsertionGuard inner(c.b);
       c.b.setInsertionPointToStart(sum.getBody());
       Index y(c.b, c.loc);
-      Value k = sum.getInductionVar();
-      SmallVector<Value> right, next;
-      for (int64_t v = 0; v < vectors; ++v)
-        right.push_back(vector::LoadOp::create(c.b, c.loc, c.vectorOf(unit), b.memory,
-                                               ValueRange{k, y.add(column, v * c.lanes)}));
-      for (int64_t r = 0; r < c.microRows; ++r) {
-        Value left =
-            broadcast(memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{y.add(row, r), k}));
-        for (int64_t v = 0; v < vectors; ++v)
-          next.push_back(multiplyAdd(left, right[v], sum.getRegionIterArgs()[r * vectors + v]));
+      SmallVector<Value> next(sum.getRegionIterArgs());
+      for (int64_t s = 0; s < streams; ++s) {
+        Value k = y.add(sum.getInductionVar(), s * (steps / streams));
+        SmallVector<Value> right;
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value at = y.add(column, v * c.lanes);
+          right.push_back(b.isInPlace ? loadInPlace(k, at)
+                                      : Value(vector::LoadOp::create(c.b, c.loc, c.vectorOf(unit),
+                                                                     b.memory, ValueRange{k, at})));
+        }
+        for (int64_t r = 0; r < c.microRows; ++r) {
+          Value left =
+              broadcast(memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{y.add(row, r), k}));
+          for (int64_t v = 0; v < vectors; ++v)
+            next[r * vectors + v] = multiplyAdd(left, right[v], next[r * vectors + v]);
+        }
       }
       scf::YieldOp::create(c.b, c.loc, next);
     }

@@ -50,6 +50,14 @@ Source::Source(Context &c, tile::LoadOp op)
   for (Value size : op.getValid())
     valid.push_back(c.scalars.lookup(size));
   place = emitPlace(c, c.scalars.lookup(op.getSource()), offsets, op.getDims());
+  isWhole =
+      llvm::all_of_zip(op.getValid(), tileType(op.getTile()).getShape(),
+                       [](Value size, int64_t all) { return getConstantIntValue(size) == all; });
+}
+
+void flashc::emitPrefetch(Context &c, Value memory, ValueRange at) {
+  memref::PrefetchOp::create(c.b, c.loc, memory, at, /*isWrite=*/false, /*localityHint=*/2,
+                             /*isDataCache=*/true);
 }
 
 /// Whether the op loads the rows that follow in the next iteration of its loop.
@@ -66,8 +74,7 @@ Value Source::vector(Context &c, Value row, Value column, int64_t width) const {
   if (isNextKnown) {
     // Rows are often a page apart, which no hardware prefetcher follows.
     Value next = place.at(c, Index(c.b, c.loc).add(row, rows), column);
-    memref::PrefetchOp::create(c.b, c.loc, place.flat, next, /*isWrite=*/false,
-                               /*localityHint=*/2, /*isDataCache=*/true);
+    emitPrefetch(c, place.flat, next);
   }
   return vector::LoadOp::create(c.b, c.loc, VectorType::get({width}, element), place.flat,
                                 place.at(c, row, column));
@@ -86,10 +93,7 @@ void flashc::emitLoop(Context &c, Value from, Value to, int64_t step,
   body(loop.getInductionVar());
 }
 
-namespace {
-
-/// A narrow float as f32; other values as they are. Works on scalars and vectors.
-Value widen(Context &c, Value value) {
+Value flashc::widen(Context &c, Value value) {
   Type element = getElementTypeOrSelf(value.getType());
   if (carrierOf(element) == element)
     return value;
@@ -98,6 +102,8 @@ Value widen(Context &c, Value value) {
     wide = vector.clone(wide);
   return arith::ExtFOp::create(c.b, c.loc, wide, value);
 }
+
+namespace {
 
 Value narrow(Context &c, Value value, Type element) {
   if (getElementTypeOrSelf(value.getType()) == element)
@@ -232,9 +238,71 @@ Value emitAllFinite(Context &c, const Buffer &buffer) {
   return arith::CmpFOp::create(c.b, c.loc, arith::CmpFPredicate::ORD, total, total);
 }
 
+/// Whether the dots that use a whole tile read it but a few times, row by row in vectors, so that packing it would
+/// take longer than reading it.
+bool isReadInPlace(Context &c, tile::LoadOp op, const Source &source) {
+  if (!source.isWhole || op.getDims().size() != 2 || source.columns % c.lanes != 0 ||
+      source.rows % (kStreams * 4) != 0 || kStreams * c.microRows % c.lanes != 0 ||
+      c.lanes % c.microRows != 0 || c.formatOf(op.getTile()) != Format::F32 ||
+      !isa<FloatType>(source.element) || op.getTile().use_empty())
+    return false;
+  return llvm::all_of(op.getTile().getUses(), [&](OpOperand &use) {
+    auto dot = dyn_cast<tile::DotOp>(use.getOwner());
+    return dot && use.get() == dot.getB() && use.get() != dot.getA() && !dot.getKeep() &&
+           !(dot.getInit() && dot.getTransposeB()) && tileRows(dot.getA()) <= kFewRows;
+  });
+}
+
+/// The array's own rows where their elements are adjacent, or a copy.
+Buffer emitInPlace(Context &c, tile::LoadOp op, const Source &source) {
+  Index x(c.b, c.loc);
+  Type type = MemRefType::get(
+      {source.rows, source.columns}, source.element,
+      StridedLayoutAttr::get(c.b.getContext(), ShapedType::kDynamic, {ShapedType::kDynamic, 1}));
+  Value copy = c.allocateRows(tileType(op.getTile()));
+  auto branch = scf::IfOp::create(c.b, c.loc, type, source.place.columnsAreAdjacent,
+                                  /*withElseRegion=*/true);
+  auto yield = [&](Value memory, Value offset, Value stride) {
+    auto metadata = memref::ExtractStridedMetadataOp::create(c.b, c.loc, memory);
+    Value rows = memref::ReinterpretCastOp::create(
+        c.b, c.loc, cast<MemRefType>(type), metadata.getBaseBuffer(), OpFoldResult(offset),
+        ArrayRef<OpFoldResult>{c.b.getIndexAttr(source.rows), c.b.getIndexAttr(source.columns)},
+        ArrayRef<OpFoldResult>{OpFoldResult(stride), c.b.getIndexAttr(1)});
+    scf::YieldOp::create(c.b, c.loc, rows);
+  };
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(branch.thenBlock());
+  auto flat = memref::ExtractStridedMetadataOp::create(c.b, c.loc, source.place.flat);
+  yield(source.place.flat, Index(c.b, c.loc).add(flat.getOffset(), source.place.offset),
+        source.place.rowStride);
+  c.b.setInsertionPointToStart(branch.elseBlock());
+  emitLoop(c, x.constant(0), x.constant(source.rows), 1, [&](Value row) {
+    emitLoop(c, Index(c.b, c.loc).constant(0), Index(c.b, c.loc).constant(source.columns), 1,
+             [&](Value column) {
+               memref::StoreOp::create(c.b, c.loc, source.scalar(c, row, column), copy,
+                                       ValueRange{row, column});
+             });
+  });
+  Index y(c.b, c.loc);
+  yield(copy, y.constant(0), y.constant(source.columns));
+
+  Buffer buffer;
+  buffer.memory = branch.getResult(0);
+  buffer.rows = source.rows;
+  buffer.columns = source.columns;
+  buffer.isInPlace = true;
+  buffer.nextRows = source.isNextKnown ? source.rows : 0;
+  return buffer;
+}
+
 } // namespace
 
 void flashc::lowerLoad(Context &c, tile::LoadOp op) {
+  Source source(c, op);
+  if (isReadInPlace(c, op, source)) {
+    c.buffers[op.getTile()] = emitInPlace(c, op, source);
+    return;
+  }
   bool isTransposed = !op.getTile().use_empty(), needsFinite = false;
   for (OpOperand &use : op.getTile().getUses()) {
     auto dot = dyn_cast<tile::DotOp>(use.getOwner());
@@ -246,7 +314,6 @@ void flashc::lowerLoad(Context &c, tile::LoadOp op) {
   bool isPairs = format != Format::F32;
   Buffer buffer = isPairs ? c.allocatePairs(op.getTile().getType(), format, isTransposed)
                           : c.allocate(op.getTile().getType(), isTransposed);
-  Source source(c, op);
   if (!isMatrix(op.getTile()))
     loadVector(c, source, buffer);
   else if (isPairs)

@@ -33,6 +33,7 @@ struct Source {
   llvm::SmallVector<mlir::Value, 2> valid; // rows and columns
   Place place;
   bool isNextKnown; // the next iteration of the loop around loads the rows after these
+  bool isWhole;     // all rows and columns are known to be valid
 
   /// Adjacent columns of a row; asks for those of the next tile ahead of time.
   mlir::Value vector(Context &c, mlir::Value row, mlir::Value column, int64_t width) const;
@@ -45,6 +46,12 @@ private:
 /// A loop over [from, to) without carried values.
 void emitLoop(Context &c, mlir::Value from, mlir::Value to, int64_t step,
               llvm::function_ref<void(mlir::Value)> body);
+
+/// Asks for the cache line of an element ahead of time.
+void emitPrefetch(Context &c, mlir::Value memory, mlir::ValueRange at);
+
+/// A narrow float as f32; other values as they are. Works on scalars and vectors.
+mlir::Value widen(Context &c, mlir::Value value);
 
 /// Loads a tile into a new buffer, transposed where a dot wants it so; notes whether all of it is
 /// finite where a dot with dropped terms needs to know.

@@ -110,21 +110,16 @@ private:
 
   /// A tile (k, n) to pairs [k / 2][n]: two rows are interleaved.
   void emitInterleaved() {
-    Index x(c.b, c.loc);
     Value wholeRows = vectorEnd(source.valid[0], 2), width = constant(shape[1]);
     emitLoop(c, constant(0), wholeRows, 2, [&](Value row) {
       Value end = Index(c.b, c.loc).roundDown(source.valid[1], c.lanes);
-      Value next = Index(c.b, c.loc).add(row, 1);
-      emitLoop(c, constant(0), end, c.lanes, [&](Value column) {
-        Value low = extend(source.vector(c, row, column, c.lanes));
-        Value high = extend(source.vector(c, next, column, c.lanes));
-        auto type = c.vectorOf(c.b.getI32Type());
-        Value sixteen =
-            arith::ConstantOp::create(c.b, c.loc, DenseElementsAttr::get(type, APInt(32, 16)));
-        high = arith::ShLIOp::create(c.b, c.loc, high, sixteen);
-        store(arith::OrIOp::create(c.b, c.loc, low, high), Index(c.b, c.loc).div(row, 2), column);
-      });
-      for (Value r : {row, next}) {
+      // A cache line of each row at a time, and what is left by halves.
+      Value wide =
+          source.columns % (2 * c.lanes) == 0 ? end : Index(c.b, c.loc).roundDown(end, 2 * c.lanes);
+      emitLoop(c, constant(0), wide, 2 * c.lanes,
+               [&](Value column) { interleave(row, column, 2 * c.lanes); });
+      emitLoop(c, wide, end, c.lanes, [&](Value column) { interleave(row, column, c.lanes); });
+      for (Value r : {row, Index(c.b, c.loc).add(row, 1)}) {
         putScalars(r, end, source.valid[1]);
         putZeros(r, source.valid[1], width);
       }
@@ -137,9 +132,22 @@ private:
              [&](Value row) { putZeros(row, constant(0), width); });
   }
 
-  Value extend(Value halves) {
-    Value bits = vector::BitCastOp::create(c.b, c.loc, c.vectorOf(c.b.getI16Type()), halves);
-    return arith::ExtUIOp::create(c.b, c.loc, c.vectorOf(c.b.getI32Type()), bits);
+  /// Columns [column, column + width) of two rows, a vector or two of pairs.
+  void interleave(Value row, Value column, int64_t width) {
+    Index x(c.b, c.loc);
+    Value low = source.vector(c, row, column, width);
+    Value high = source.vector(c, x.add(row, 1), column, width);
+    auto type = VectorType::get({2 * c.lanes}, source.element);
+    for (int64_t first = 0; first < width; first += c.lanes) {
+      SmallVector<int64_t> mask;
+      for (int64_t lane = first; lane < first + c.lanes; ++lane) {
+        mask.push_back(lane);
+        mask.push_back(width + lane);
+      }
+      Value halves = vector::ShuffleOp::create(c.b, c.loc, type, low, high, mask);
+      store(vector::BitCastOp::create(c.b, c.loc, c.vectorOf(c.b.getI32Type()), halves),
+            x.div(row, 2), x.add(column, first));
+    }
   }
 
   Context &c;

@@ -20,6 +20,24 @@ static Value exchange(Context &c, Value a, Value b, int64_t s, bool low) {
   return vector::ShuffleOp::create(c.b, c.loc, a, b, mask);
 }
 
+SmallVector<Value> flashc::emitZip(Context &c, ArrayRef<Value> vectors) {
+  if (vectors.size() == 1)
+    return {vectors[0]};
+  SmallVector<Value> even, odd, result;
+  for (auto [index, vector] : llvm::enumerate(vectors))
+    (index % 2 ? odd : even).push_back(vector);
+  for (auto [a, b] : llvm::zip(emitZip(c, even), emitZip(c, odd)))
+    for (int64_t first : {int64_t(0), c.lanes / 2}) {
+      SmallVector<int64_t> mask;
+      for (int64_t lane = first; lane < first + c.lanes / 2; ++lane) {
+        mask.push_back(lane);
+        mask.push_back(c.lanes + lane);
+      }
+      result.push_back(vector::ShuffleOp::create(c.b, c.loc, a, b, mask));
+    }
+  return result;
+}
+
 SmallVector<Value> flashc::emitTranspose(Context &c, ArrayRef<Value> block) {
   SmallVector<Value> rows(block);
   for (int64_t s = c.lanes / 2; s > 0; s /= 2)

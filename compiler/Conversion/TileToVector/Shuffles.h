@@ -17,6 +17,9 @@ namespace flashc {
 /// Vector n of the result holds lane n of every vector of `block` (as many as they have lanes).
 llvm::SmallVector<mlir::Value> emitTranspose(Context &c, llvm::ArrayRef<mlir::Value> block);
 
+/// The lanes of a power of two of vectors in turn, in as many vectors: lane 0 of each, lane 1 of each, and so on.
+llvm::SmallVector<mlir::Value> emitZip(Context &c, llvm::ArrayRef<mlir::Value> vectors);
+
 /// Lane n of the result is `combine` over the lanes of vector n of `block`.
 mlir::Value emitReduceLanes(Context &c, llvm::ArrayRef<mlir::Value> block,
                             llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);

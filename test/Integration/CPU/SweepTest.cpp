@@ -82,6 +82,20 @@ TEST(Sweep, Strides) {
       }
 }
 
+/// A few queries read keys and values where they lie, or copy them where their elements are not adjacent.
+TEST(Sweep, DecodingStrides) {
+  for (const std::string &target : targets())
+    for (DType type : kTypes)
+      for (int mode = 0; mode < kNumStrides; ++mode)
+        for (auto [heads, keys] : {std::pair{10, 200}, {4, 64}}) {
+          AttentionCase c = makeCase(type, 64, 48, 2, 1, keys, heads, 2);
+          c.desc.target = target;
+          c.desc.queries = 1;
+          c.strides = static_cast<Strides>(mode);
+          expectPass(c);
+        }
+}
+
 /// Tiles and micro-tiles of many shapes, f32 on vectors of 8 and of 16 lanes.
 TEST(Sweep, Schedules) {
   struct Choice {
