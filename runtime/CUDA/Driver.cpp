@@ -49,12 +49,13 @@ const Driver *Driver::open(const char *path, std::string &reason) {
     reason = concat(path, ": it has no ", symbol, "; is the driver older than CUDA 11?");
   FLASHC_CUDA_FUNCTIONS(FLASHC_CUDA_FUNCTION)
 #undef FLASHC_CUDA_FUNCTION
-  if (reason.empty())
-    reason = driver->initialize();
-  if (reason.empty())
-    return driver.release(); // never destroyed: kernels outlive main's end
-  dlclose(library);
-  return nullptr;
+  if (!reason.empty()) {
+    dlclose(library);
+    return nullptr;
+  }
+  // From here on the library stays open whatever happens: it may have started threads.
+  reason = driver->initialize();
+  return reason.empty() ? driver.release() : nullptr; // never destroyed: kernels outlive main's end
 }
 
 /// Returns why the driver cannot be used, or "".

@@ -29,6 +29,7 @@ enum : CUresult {
   CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_NO_DEVICE = 100,
   CUDA_ERROR_INVALID_IMAGE = 200,
+  CUDA_ERROR_INVALID_CONTEXT = 201,
   CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
   CUDA_ERROR_INVALID_PTX = 218,
   CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
@@ -119,6 +120,7 @@ enum CUstream_flags : unsigned { CU_STREAM_NON_BLOCKING = 1 };
   X(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream stream, CUstreamCaptureStatus * status)) \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode",                        \
     (CUstreamCaptureMode * mode))                                                                  \
+  X(cuLaunchHostFunc, "cuLaunchHostFunc", (CUstream stream, void (*function)(void *), void *data)) \
   X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                             \
   X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                              \
   X(cuEventSynchronize, "cuEventSynchronize", (CUevent event))                                     \

@@ -36,9 +36,12 @@ void checkPointer(const Driver &driver, int ordinal, MemoryKind kind, const void
       CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER};
   void *values[] = {&owner.memoryType, &owner.isManaged, &owner.ordinal, &owner.deviceAddress};
   const CUdeviceptr address = reinterpret_cast<uintptr_t>(data);
-  // For an address that it does not know this call succeeds and gives zeros.
-  driver.check(driver.cuPointerGetAttributes(4, attributes, values, address),
-               "cuPointerGetAttributes", " for ", name, " at ", data);
+  // For an address that it does not know this call gives zeros, or on some systems an error.
+  const CUresult result = driver.cuPointerGetAttributes(4, attributes, values, address);
+  if (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_CONTEXT)
+    owner = Owner();
+  else
+    driver.check(result, "cuPointerGetAttributes", " for ", name, " at ", data);
   const bool isDevice = owner.memoryType == CU_MEMORYTYPE_DEVICE && !owner.isManaged;
   switch (kind) {
   case MemoryKind::Device:

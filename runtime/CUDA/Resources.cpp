@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/Resources.h"
 
+#include <chrono>
+
 namespace flashc::cuda {
 namespace {
 
@@ -39,9 +41,12 @@ void DeviceBuffer::copyFrom(std::span<const std::byte> host) {
   if (host.size() != bytes)
     fail("expected ", bytes, " bytes to copy to the device, got ", host.size());
   const ContextScope context(driver, ordinal);
-  if (bytes)
-    driver.check(driver.cuMemcpyHtoD(address, host.data(), bytes), "cuMemcpyHtoD", " for ", bytes,
-                 " bytes");
+  if (!bytes)
+    return;
+  driver.check(driver.cuMemcpyHtoD(address, host.data(), bytes), "cuMemcpyHtoD", " for ", bytes,
+               " bytes");
+  // It returns when the host's bytes have been read; they may still be on their way.
+  driver.check(driver.cuCtxSynchronize(), "cuCtxSynchronize");
 }
 
 void DeviceBuffer::copyTo(std::span<std::byte> host) const {
@@ -75,6 +80,36 @@ Stream::~Stream() {
 void Stream::synchronize() const {
   const ContextScope context(driver, ordinal);
   driver.check(driver.cuStreamSynchronize(stream), "cuStreamSynchronize", " on device ", ordinal);
+}
+
+Gate::Gate(const Driver &driver, const Stream &stream) : stream(stream) {
+  driver.check(driver.cuLaunchHostFunc(stream.get(), wait, this), "cuLaunchHostFunc");
+  isQueued = true;
+}
+
+Gate::~Gate() {
+  open();
+  if (!isQueued)
+    return;
+  try {
+    stream.synchronize(); // the driver still holds this object
+  } catch (...) {
+  }
+}
+
+void Gate::open() {
+  {
+    const std::lock_guard lock(mutex);
+    isOpen = true;
+  }
+  opened.notify_all();
+}
+
+void Gate::wait(void *gate) {
+  Gate &self = *static_cast<Gate *>(gate);
+  std::unique_lock lock(self.mutex);
+  // Should the queue be full, its owner cannot go on to open the gate.
+  self.opened.wait_for(lock, std::chrono::seconds(2), [&] { return self.isOpen; });
 }
 
 Event::Event(const Driver &driver, int ordinal) : driver(driver), ordinal(ordinal) {

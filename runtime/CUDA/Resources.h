@@ -12,7 +12,9 @@
 
 #include "runtime/CUDA/Driver.h"
 
+#include <condition_variable>
 #include <cstddef>
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -62,6 +64,28 @@ private:
   const Driver &driver;
   int ordinal;
   CUstream stream = nullptr;
+};
+
+/// Holds up what is queued on a stream after it until it is opened, so that work that was queued
+/// slowly runs without gaps. At the end of its scope it is open, and the stream's work is done.
+class Gate {
+public:
+  /// In the context of the stream's device, which is current.
+  Gate(const Driver &driver, const Stream &stream);
+  Gate(const Gate &) = delete;
+  Gate &operator=(const Gate &) = delete;
+  ~Gate();
+
+  void open();
+
+private:
+  static void wait(void *gate);
+
+  const Stream &stream;
+  std::mutex mutex;
+  std::condition_variable opened;
+  bool isOpen = false; ///< guarded by mutex
+  bool isQueued = false;
 };
 
 /// A point in a stream's work whose time is taken.

@@ -10,8 +10,8 @@
 namespace flashc::tool {
 namespace {
 
-/// Runs that are queued before any is waited for.
-constexpr int64_t queued = 256;
+/// Runs that are queued before any is waited for: few enough for the driver's queue.
+constexpr int64_t queued = 64;
 
 } // namespace
 
@@ -49,12 +49,17 @@ std::vector<double> DeviceArrays::measure(int64_t repetitions,
       begins.emplace_back(driver, device);
       ends.emplace_back(driver, device);
     }
-    for (int64_t n = 0; n < count; ++n) {
-      begins[n].record(stream);
-      launch(stream.get());
-      ends[n].record(stream);
+    {
+      const cuda::ContextScope context(driver, device);
+      cuda::Gate gate(driver, stream);
+      for (int64_t n = 0; n < count; ++n) {
+        begins[n].record(stream);
+        launch(stream.get());
+        ends[n].record(stream);
+      }
+      gate.open();
+      stream.synchronize();
     }
-    stream.synchronize();
     for (int64_t n = 0; n < count; ++n)
       seconds.push_back(ends[n].secondsSince(begins[n]));
     repetitions -= count;

@@ -32,7 +32,7 @@ public:
   void download(const std::string &name, std::span<std::byte> bytes) const;
 
   /// Calls `launch` so many times with the stream, and waits; returns the seconds of each between events
-  /// around it. Launches queue up, so that the host's own time does not count.
+  /// around it. They begin when all are queued, so that the host's own time does not count.
   std::vector<double> measure(int64_t repetitions, const std::function<void(void *)> &launch);
 
   int ordinal() const { return device; }

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <set>
 #include <sstream>
+#include <thread>
 
 namespace flashc::cuda {
 struct CUctx_st {
@@ -33,6 +34,7 @@ struct CUmod_st {
 struct CUstream_st {
   CUcontext context;
   bool isCapturing = false;
+  std::vector<std::thread> hostFunctions = {};
 };
 struct CUevent_st {
   CUcontext context;
@@ -469,8 +471,23 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   return call.result;
 }
 
-EXPORT CUresult cuStreamSynchronize(CUstream) {
-  return Call("cuStreamSynchronize").needsContext().result;
+EXPORT CUresult cuLaunchHostFunc(CUstream stream, void (*function)(void *), void *data) {
+  Call call("cuLaunchHostFunc");
+  if (!call.needsContext().result)
+    stream->hostFunctions.emplace_back(function, data);
+  return call.result;
+}
+
+EXPORT CUresult cuStreamSynchronize(CUstream stream) {
+  Call call("cuStreamSynchronize");
+  if (call.needsContext().result || !stream)
+    return call.result;
+  std::vector<std::thread> functions;
+  functions.swap(stream->hostFunctions);
+  call.lock.unlock();
+  for (std::thread &function : functions)
+    function.join();
+  return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {

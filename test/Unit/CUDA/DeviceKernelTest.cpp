@@ -253,6 +253,10 @@ TEST_F(DeviceKernelTest, MemoryMustBeWhatItSays) {
   EXPECT_ERROR(runWith(MemoryKind::Device, elsewhere.b.data()), "got memory of device 1");
   EXPECT_ERROR(runWith(MemoryKind::Managed, call.b.data()), "expected managed memory");
   EXPECT_ERROR(runWith(MemoryKind::PinnedHost, call.b.data()), "expected pinned host memory");
+  for (const CUresult result : {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_CONTEXT}) {
+    fakeCUDA().failNext("cuPointerGetAttributes", result);
+    EXPECT_ERROR(runWith(MemoryKind::Device, call.b.data()), "that the driver does not know");
+  }
   const DeviceKernel other = makeKernel(text, twoPhases);
   EXPECT_ERROR(other.run(0, call.arguments(), host, nullptr), "workspace: expected memory of");
   EXPECT_EQ(fakeCUDA().launches().size(), launched);

@@ -136,6 +136,22 @@ TEST_F(DriverTest, BuffersCopyAndFill) {
   nothing.fill(std::byte{1});
 }
 
+TEST_F(DriverTest, AGateHoldsUpAndLetsGo) {
+  const ContextScope context(fakeDriver(), 0);
+  const Stream stream(fakeDriver(), 0);
+  {
+    Gate gate(fakeDriver(), stream);
+    gate.open();
+    stream.synchronize();
+  }
+  // Left closed, as by an exception, it opens at the end of its scope.
+  {
+    Gate gate(fakeDriver(), stream);
+  }
+  fakeCUDA().failNext("cuLaunchHostFunc", CUDA_ERROR_INVALID_VALUE);
+  EXPECT_ERROR(Gate(fakeDriver(), stream), "cuLaunchHostFunc: CUDA_ERROR_INVALID_VALUE");
+}
+
 TEST(Target, SaysWhatADeviceMustHave) {
   ASSERT_TRUE(parseTarget("sm_75"));
   EXPECT_EQ(parseTarget("sm_75")->least, (Capability{7, 5}));
