@@ -1,5 +1,5 @@
 #!/bin/bash
-# readme.sh ROOT: compares README.md with the tool's help and with the example program.
+# readme.sh ROOT: compares README.md with the tool's help and with the example programs.
 set -eu
 readme=$1/README.md
 status=0
@@ -12,10 +12,16 @@ for command in run compile explain bench targets cache; do
     fi
   done
 done
-sed -n '/^```cpp$/,/^```$/p' "$readme" | sed '1d;$d' >"${TMPDIR:-/tmp}/readme.$$.cpp"
-diff "${TMPDIR:-/tmp}/readme.$$.cpp" "$1/test/Integration/Consumer/main.cpp" || {
-  echo "error: the README's program is not test/Integration/Consumer/main.cpp"
-  status=1
-}
+# The README's programs, in order.
+for program in main attend; do
+  awk -v wanted="$program" '
+    /^```cpp$/ { inside = 1; block = block == "" ? "main" : "attend"; next }
+    /^```$/ { inside = 0 }
+    inside && block == wanted' "$readme" >"${TMPDIR:-/tmp}/readme.$$.cpp"
+  diff "${TMPDIR:-/tmp}/readme.$$.cpp" "$1/test/Integration/Consumer/$program.cpp" || {
+    echo "error: the README's program is not test/Integration/Consumer/$program.cpp"
+    status=1
+  }
+done
 rm -f "${TMPDIR:-/tmp}/readme.$$.cpp"
 exit $status
