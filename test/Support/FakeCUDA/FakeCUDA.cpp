@@ -50,12 +50,17 @@ namespace {
 
 constexpr CUresult notInitialized = 3, invalidContext = 201, invalidHandle = 400,
                    captureUnsupported = 900;
-constexpr int sharedOptIn = 100 * 1024;
 
 struct Device {
   int major, minor;
   CUctx_st context;
   int numRetained = 0;
+
+  /// Shared memory of a block, as the CUDA Programming Guide has it.
+  int sharedOptIn() const {
+    const int kib = major >= 9 && major != 12 ? 227 : major == 8 && minor == 0 ? 163 : 99;
+    return 1024 * (major == 7 ? 64 : kib);
+  }
 };
 
 struct Memory {
@@ -263,7 +268,7 @@ EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, C
     *value = found.minor;
     break;
   case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-    *value = sharedOptIn;
+    *value = found.sharedOptIn();
     break;
   default:
     return CUDA_ERROR_INVALID_VALUE;
@@ -358,7 +363,8 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute att
   Call call("cuFuncSetAttribute");
   if (call.result)
     return call.result;
-  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > sharedOptIn)
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
+      value > state().devices.at(function->module->context->device).sharedOptIn())
     return CUDA_ERROR_INVALID_VALUE;
   function->sharedLimit = value;
   return CUDA_SUCCESS;

@@ -212,10 +212,10 @@ TEST_F(DeviceKernelTest, TheDeviceMustHaveWhatTheCodeNeeds) {
                "of compute capability 9.0 or later for target sm_90, got Fake GPU 1");
   EXPECT_ERROR(makeKernel(text, twoPhases).prepare(2), "expected a CUDA device from 0 to 1, got 2");
   EXPECT_ERROR(makeKernel(text, R"({"workspace": 0, "kernels": [
-                   {"entry": "f_phase0", "threads": 128, "shared_bytes": 110000, "grid": 1}]})")
+                   {"entry": "f_phase0", "threads": 128, "shared_bytes": 240000, "grid": 1}]})")
                    .prepare(0),
-               "expected a GPU with 110000 bytes of shared memory per block for f_phase0, got Fake "
-               "GPU 0 with 102400");
+               "expected a GPU with 240000 bytes of shared memory per block for f_phase0, got Fake "
+               "GPU 0 with 232448");
   EXPECT_EQ(fakeCUDA().numLoads(), 0);
 }
 

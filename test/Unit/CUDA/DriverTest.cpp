@@ -61,7 +61,7 @@ TEST_F(DriverTest, TellsFactsOfEveryDevice) {
   EXPECT_EQ(devices[1].capability, (Capability{8, 0}));
   EXPECT_EQ(devices[0].multiprocessors, 132);
   EXPECT_EQ(devices[0].memoryBytes, size_t(140) << 30);
-  EXPECT_EQ(devices[0].sharedBytesPerBlock, 100 * 1024);
+  EXPECT_EQ(devices[0].sharedBytesPerBlock, 227 * 1024);
   EXPECT_EQ(devices[0].l2Bytes, 50 << 20);
   EXPECT_DOUBLE_EQ(devices[0].clockGHz, 1.98);
   EXPECT_NEAR(devices[0].memoryGBPerSecond, 4916.7, 0.1);
