@@ -46,7 +46,7 @@ const Driver *Driver::open(const char *path, std::string &reason) {
 #define FLASHC_CUDA_FUNCTION(name, symbol, parameters)                                             \
   if (reason.empty() &&                                                                            \
       !(driver->name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol))))          \
-    reason = concat(path, ": it has no ", symbol, "; is the driver older than CUDA 11?");
+    reason = concat(path, ": it has no ", symbol, "; is the driver older than CUDA 11.4?");
   FLASHC_CUDA_FUNCTIONS(FLASHC_CUDA_FUNCTION)
 #undef FLASHC_CUDA_FUNCTION
   if (!reason.empty()) {

@@ -22,6 +22,8 @@ using CUmodule = struct CUmod_st *;
 using CUfunction = struct CUfunc_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
+using CUgraph = struct CUgraph_st *;
+using CUgraphExec = struct CUgraphExec_st *;
 
 enum : CUresult {
   CUDA_SUCCESS = 0,
@@ -75,7 +77,10 @@ enum CUstreamCaptureStatus : int {
   CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
 };
 
-enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+enum CUstreamCaptureMode : int {
+  CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
+  CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+};
 
 enum CUstream_flags : unsigned { CU_STREAM_NON_BLOCKING = 1 };
 
@@ -121,6 +126,13 @@ enum CUstream_flags : unsigned { CU_STREAM_NON_BLOCKING = 1 };
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode",                        \
     (CUstreamCaptureMode * mode))                                                                  \
   X(cuLaunchHostFunc, "cuLaunchHostFunc", (CUstream stream, void (*function)(void *), void *data)) \
+  X(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream stream, CUstreamCaptureMode mode))  \
+  X(cuStreamEndCapture, "cuStreamEndCapture", (CUstream stream, CUgraph * graph))                  \
+  X(cuGraphInstantiate, "cuGraphInstantiateWithFlags",                                             \
+    (CUgraphExec * executable, CUgraph graph, unsigned long long flags))                           \
+  X(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec executable, CUstream stream))                     \
+  X(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec executable))                            \
+  X(cuGraphDestroy, "cuGraphDestroy", (CUgraph graph))                                             \
   X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                             \
   X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                              \
   X(cuEventSynchronize, "cuEventSynchronize", (CUevent event))                                     \

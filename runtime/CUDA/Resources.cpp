@@ -112,6 +112,36 @@ void Gate::wait(void *gate) {
   self.opened.wait_for(lock, std::chrono::seconds(2), [&] { return self.isOpen; });
 }
 
+Graph::Graph(const Driver &driver, int ordinal, const Stream &stream,
+             const std::function<void(CUstream)> &work)
+    : driver(driver), ordinal(ordinal) {
+  const ContextScope context(driver, ordinal);
+  driver.check(driver.cuStreamBeginCapture(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL),
+               "cuStreamBeginCapture");
+  CUgraph graph = nullptr;
+  try {
+    work(stream.get());
+  } catch (...) {
+    // The stream leaves the capture; what was captured is of no use.
+    if (driver.cuStreamEndCapture(stream.get(), &graph) == CUDA_SUCCESS && graph)
+      driver.cuGraphDestroy(graph);
+    throw;
+  }
+  driver.check(driver.cuStreamEndCapture(stream.get(), &graph), "cuStreamEndCapture");
+  const CUresult result = driver.cuGraphInstantiate(&executable, graph, 0);
+  driver.cuGraphDestroy(graph);
+  driver.check(result, "cuGraphInstantiate");
+}
+
+Graph::~Graph() {
+  atTheEnd(driver, ordinal, [&] { driver.cuGraphExecDestroy(executable); });
+}
+
+void Graph::launch(const Stream &stream) const {
+  const ContextScope context(driver, ordinal);
+  driver.check(driver.cuGraphLaunch(executable, stream.get()), "cuGraphLaunch");
+}
+
 Event::Event(const Driver &driver, int ordinal) : driver(driver), ordinal(ordinal) {
   const ContextScope context(driver, ordinal);
   driver.check(driver.cuEventCreate(&event, 0), "cuEventCreate");

@@ -14,6 +14,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <string_view>
@@ -86,6 +87,25 @@ private:
   std::condition_variable opened;
   bool isOpen = false; ///< guarded by mutex
   bool isQueued = false;
+};
+
+/// Work of a stream, captured once and launched as often as needed.
+class Graph {
+public:
+  /// Captures what `work` queues on the stream. Whatever allocates, waits or loads code is refused
+  /// meanwhile, in all threads.
+  Graph(const Driver &driver, int ordinal, const Stream &stream,
+        const std::function<void(CUstream)> &work);
+  Graph(const Graph &) = delete;
+  Graph &operator=(const Graph &) = delete;
+  ~Graph();
+
+  void launch(const Stream &stream) const;
+
+private:
+  const Driver &driver;
+  int ordinal;
+  CUgraphExec executable = nullptr;
 };
 
 /// A point in a stream's work whose time is taken.

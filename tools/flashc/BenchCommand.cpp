@@ -32,6 +32,7 @@ double medianOf(std::vector<double> values) {
 /// How a measurement is made.
 struct Plan {
   int threads = 0, device = 0;
+  bool asGraph = false;
   int64_t warmUps = 0, repetitions = 0;
 };
 
@@ -40,6 +41,7 @@ Plan readPlan(const Arguments &arguments, bool onGPU) {
   Plan plan;
   plan.threads = static_cast<int>(arguments.integer("threads", 0, 4096, 0));
   plan.device = deviceOf(arguments);
+  plan.asGraph = arguments.has("graph");
   plan.warmUps = arguments.integer("warm-up", 0, 1000000, onGPU ? 10 : 2);
   plan.repetitions = arguments.integer("repetitions", 1, 1000000, onGPU ? 100 : 10);
   return plan;
@@ -51,7 +53,7 @@ Measurement measure(const Inputs &inputs, const Plan &plan) {
                                                                    : "measuring standard");
   const Kernel kernel(makeObject(inputs.desc));
   result.kernel = kernel.info();
-  Execution execution(kernel, inputs, plan.device);
+  Execution execution(kernel, inputs, plan.device, plan.asGraph);
   execution.run(plan.warmUps, plan.threads);
   const std::vector<double> seconds = execution.run(plan.repetitions, plan.threads);
   result.median = medianOf(seconds);
@@ -69,6 +71,7 @@ void printJson(const Inputs &inputs, const Measurement &m, const PairCount &pair
   line["strategy"] = m.kernel.strategy;
   if (m.kernel.isForGPU()) {
     line["gpu"] = describeMachine(m.kernel, plan.device, 0);
+    line["graph"] = plan.asGraph;
   } else {
     line["threads"] = effectiveThreads(plan.threads);
     line["cpu"] = HostCPU::get().brand();
@@ -104,6 +107,7 @@ void bench(Invocation &invocation) {
   inputs.desc.target = runnableTarget(inputs.desc.target, deviceOf(arguments));
   if (!arguments.has("target"))
     invocation.settled = {"--target", inputs.desc.target};
+  checkDeviceFlags(arguments, inputs.desc.target);
   const Plan plan = readPlan(arguments, lookupTarget(inputs.desc.target)->kind == TargetKind::GPU);
   const PairCount pairs = countPairsByCompiler(inputs);
 
@@ -158,12 +162,13 @@ are these over the median time.
   flashc bench --random 1,1,8192,32,8,128,128 --queries 1 --dtype bf16 --json
   flashc bench --random 4,4096,4096,16,16,128,128 --dtype bf16 --causal bottom-right --target cuda
 
---json prints one object a line and strategy: target, schedule, strategy, threads and cpu (or gpu), dtype,
+--json prints one object a line and strategy: target, schedule, strategy, threads and cpu (or gpu, graph), dtype,
 shape, layout, repetitions, median_s, min_s, flops, flops_exact, bytes, tflop_per_s, gb_per_s.
 )";
   command.ownFlags = {{"Measuring",
                        {{"threads", "N", "Use at most N threads (default: one per processor)."},
                         deviceFlag(),
+                        graphFlag(),
                         {"repetitions", "N", "Measure N runs (default 10; on a GPU 100)."},
                         {"warm-up", "N", "Run N times before (default 2; on a GPU 10)."},
                         {"compare", "", "Measure both strategies, online and standard."},

@@ -6,6 +6,7 @@
 #include "tools/flashc/DeviceArrays.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace flashc::tool {
 namespace {
@@ -40,7 +41,10 @@ void DeviceArrays::download(const std::string &name, std::span<std::byte> bytes)
 }
 
 std::vector<double> DeviceArrays::measure(int64_t repetitions,
-                                          const std::function<void(void *)> &launch) {
+                                          const std::function<void(void *)> &launch, bool asGraph) {
+  std::optional<cuda::Graph> graph;
+  if (asGraph)
+    graph.emplace(driver, device, stream, launch);
   std::vector<double> seconds;
   while (repetitions > 0) {
     const int64_t count = std::min(repetitions, queued);
@@ -54,7 +58,10 @@ std::vector<double> DeviceArrays::measure(int64_t repetitions,
       cuda::Gate gate(driver, stream);
       for (int64_t n = 0; n < count; ++n) {
         begins[n].record(stream);
-        launch(stream.get());
+        if (graph)
+          graph->launch(stream);
+        else
+          launch(stream.get());
         ends[n].record(stream);
       }
       gate.open();

@@ -33,7 +33,9 @@ public:
 
   /// Calls `launch` so many times with the stream, and waits; returns the seconds of each between events
   /// around it. They begin when all are queued, so that the host's own time does not count.
-  std::vector<double> measure(int64_t repetitions, const std::function<void(void *)> &launch);
+  /// With `asGraph` a CUDA graph captures `launch` once, and its launches are measured.
+  std::vector<double> measure(int64_t repetitions, const std::function<void(void *)> &launch,
+                              bool asGraph);
 
   int ordinal() const { return device; }
 

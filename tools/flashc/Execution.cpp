@@ -56,8 +56,8 @@ ArgumentView viewAsArgument(std::string_view name, const HostArray &array, const
 
 void Execution::FreeAligned::operator()(void *memory) const { std::free(memory); }
 
-Execution::Execution(const Kernel &kernel, const Inputs &inputs, int device)
-    : kernel(kernel), inputs(inputs) {
+Execution::Execution(const Kernel &kernel, const Inputs &inputs, int device, bool asGraph)
+    : kernel(kernel), inputs(inputs), asGraph(asGraph) {
   const KernelInfo &info = kernel.info();
   if (info.isForGPU()) {
     onDevice = std::make_unique<DeviceArrays>(device, info.target);
@@ -147,9 +147,10 @@ void Execution::bind(const KernelArgument &argument, const HostArray &array) {
 
 std::vector<double> Execution::run(int64_t repetitions, int threads) {
   if (onDevice)
-    return onDevice->measure(repetitions, [&](void *stream) {
-      kernel.run(pointers, workspace, workspaceBytes, threads, stream);
-    });
+    return onDevice->measure(
+        repetitions,
+        [&](void *stream) { kernel.run(pointers, workspace, workspaceBytes, threads, stream); },
+        asGraph);
   std::vector<double> seconds;
   for (int64_t n = 0; n < repetitions; ++n) {
     const auto begin = std::chrono::steady_clock::now();

@@ -32,7 +32,8 @@ class Execution {
 public:
   /// Binds `inputs`, which must outlive it, to the kernel; `device` is where one for GPUs runs, and its code
   /// is loaded there. Throws Error where the kernel's arguments and the arrays are not the same ones.
-  Execution(const Kernel &kernel, const Inputs &inputs, int device = 0);
+  /// With `asGraph` a GPU's runs are captured in a CUDA graph, whose launches they then are.
+  Execution(const Kernel &kernel, const Inputs &inputs, int device = 0, bool asGraph = false);
 
   /// Runs so many times, until done; returns the seconds that each took, on a GPU those of the kernels alone.
   /// `threads` as in Kernel::run.
@@ -59,6 +60,7 @@ private:
   std::deque<DLTensor> tensors;
   std::vector<const DLTensor *> pointers;
   std::unique_ptr<DeviceArrays> onDevice; ///< where the kernel is for GPUs
+  bool asGraph;
   std::unique_ptr<void, FreeAligned> hostWorkspace;
   void *workspace = nullptr;
   size_t workspaceBytes = 0;

@@ -15,6 +15,10 @@ Flag deviceFlag() {
   return {"device", "N", "Run on this GPU, as 'flashc targets' counts them (default 0)."};
 }
 
+Flag graphFlag() {
+  return {"graph", "", "On a GPU: capture the run in a CUDA graph, and launch that."};
+}
+
 int deviceOf(const Arguments &arguments) {
   return static_cast<int>(arguments.integer("device", 0, 1023, 0));
 }
@@ -48,10 +52,11 @@ std::string runnableTarget(const std::string &name, int device) {
   return name;
 }
 
-void checkDeviceFlag(const Arguments &arguments, const KernelInfo &kernel) {
-  if (arguments.has("device") && !kernel.isForGPU())
-    fail("--device: expected a target that is a GPU, got ", kernel.target,
-         "; add --target cuda, or leave --device out");
+void checkDeviceFlags(const Arguments &arguments, const std::string &target) {
+  for (const char *flag : {"device", "graph"})
+    if (arguments.has(flag) && !cuda::parseTarget(target))
+      fail("--", flag, ": expected a target that is a GPU, got ", target,
+           "; add --target cuda, or leave --", flag, " out");
 }
 
 std::string describeMachine(const KernelInfo &kernel, int device, int threads) {

@@ -13,8 +13,9 @@
 
 namespace flashc::tool {
 
-/// The flag --device.
+/// The flags of GPUs, --device and --graph.
 Flag deviceFlag();
+Flag graphFlag();
 
 /// The GPU that --device names, 0 where it is not given.
 int deviceOf(const Arguments &arguments);
@@ -23,8 +24,8 @@ int deviceOf(const Arguments &arguments);
 /// check that it runs there.
 std::string runnableTarget(const std::string &target, int device);
 
-/// Throws Error where --device is given and `kernel` does not run on a GPU.
-void checkDeviceFlag(const Arguments &arguments, const KernelInfo &kernel);
+/// Throws Error where --device or --graph is given and `target` is not a GPU's.
+void checkDeviceFlags(const Arguments &arguments, const std::string &target);
 
 /// What `kernel` runs on, for people: "Intel Xeon, 8 threads", "NVIDIA H200 (device 0)".
 std::string describeMachine(const KernelInfo &kernel, int device, int threads);

@@ -78,9 +78,9 @@ void run(Invocation &invocation) {
   const int device = deviceOf(arguments);
   const std::vector<std::byte> object = takeObject(invocation, inputs);
   const Kernel kernel(object, isBundle(object) ? arguments.find("target").value_or("") : "");
-  checkDeviceFlag(arguments, kernel.info());
+  checkDeviceFlags(arguments, kernel.info().target);
   checkResultsOf(kernel.info(), inputs.desc);
-  Execution execution(kernel, inputs, device);
+  Execution execution(kernel, inputs, device, arguments.has("graph"));
   const double seconds = execution.run(1, threads).front();
   const std::map<std::string, HostArray> &results = execution.results();
 
@@ -136,6 +136,7 @@ everything has succeeded.
        {{"out", "FILE.npy", "Write o here, in the inputs' type and layout (bf16 as f32)."},
         {"threads", "N", "Use at most N threads (default: one per processor)."},
         deviceFlag(),
+        graphFlag(),
         {"check", "",
          "Compare every result with a float64 reference. Passes within twice the error of an "
          "unfused "

@@ -34,7 +34,14 @@ struct CUmod_st {
 struct CUstream_st {
   CUcontext context;
   bool isCapturing = false;
+  std::vector<flashc::test::FakeLaunch> captured = {};
   std::vector<std::thread> hostFunctions = {};
+};
+struct CUgraph_st {
+  std::vector<flashc::test::FakeLaunch> launches;
+};
+struct CUgraphExec_st {
+  std::vector<flashc::test::FakeLaunch> launches;
 };
 struct CUevent_st {
   CUcontext context;
@@ -115,6 +122,12 @@ struct Call {
   Call &needsContext() {
     if (!result && !current())
       result = invalidContext;
+    return *this;
+  }
+  /// Also breaks a capture in the global mode.
+  Call &isUnsafe() {
+    if (!needsContext().result && anyCapture() && captureMode != CU_STREAM_CAPTURE_MODE_RELAXED)
+      result = captureUnsupported;
     return *this;
   }
 };
@@ -314,15 +327,13 @@ EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context) {
   return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuCtxSynchronize() { return Call("cuCtxSynchronize").needsContext().result; }
+EXPORT CUresult cuCtxSynchronize() { return Call("cuCtxSynchronize").isUnsafe().result; }
 
 EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
                                    CUjit_option *options, void **values) {
   Call call("cuModuleLoadDataEx");
-  if (call.needsContext().result)
+  if (call.isUnsafe().result)
     return call.result;
-  if (anyCapture() && captureMode != CU_STREAM_CAPTURE_MODE_RELAXED)
-    return captureUnsupported;
   auto loaded = std::make_unique<CUmod_st>(CUmod_st{current(), {}});
   if (!readEntries(static_cast<const char *>(image), loaded.get())) {
     for (unsigned n = 0; n < count; ++n)
@@ -386,7 +397,10 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gri
       FakeLaunch{current()->device, function->name, gridX, blockX, sharedBytes, stream, {}});
   for (size_t n = 0; n < function->numParameters; ++n)
     launch.parameters.push_back(*static_cast<const uint64_t *>(parameters[n]));
-  execute(launch);
+  if (stream && stream->isCapturing)
+    stream->captured.push_back(launch);
+  else
+    execute(launch);
   return CUDA_SUCCESS;
 }
 
@@ -416,7 +430,7 @@ EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attr
 
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
   Call call("cuMemAlloc");
-  if (call.needsContext().result)
+  if (call.isUnsafe().result)
     return call.result;
   if (bytes == 0)
     return CUDA_ERROR_INVALID_VALUE;
@@ -435,7 +449,7 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
 
 EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {
   Call call("cuMemcpyHtoD");
-  if (!call.needsContext().result && !isInside(to, bytes))
+  if (!call.isUnsafe().result && !isInside(to, bytes))
     return CUDA_ERROR_INVALID_VALUE;
   if (!call.result)
     std::memcpy(reinterpret_cast<void *>(to), from, bytes);
@@ -444,7 +458,7 @@ EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) 
 
 EXPORT CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
   Call call("cuMemcpyDtoH");
-  if (!call.needsContext().result && !isInside(from, bytes))
+  if (!call.isUnsafe().result && !isInside(from, bytes))
     return CUDA_ERROR_INVALID_VALUE;
   if (!call.result)
     std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
@@ -453,7 +467,7 @@ EXPORT CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
 
 EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t bytes) {
   Call call("cuMemsetD8");
-  if (!call.needsContext().result && !isInside(to, bytes))
+  if (!call.isUnsafe().result && !isInside(to, bytes))
     return CUDA_ERROR_INVALID_VALUE;
   if (!call.result)
     std::memset(reinterpret_cast<void *>(to), value, bytes);
@@ -486,7 +500,7 @@ EXPORT CUresult cuLaunchHostFunc(CUstream stream, void (*function)(void *), void
 
 EXPORT CUresult cuStreamSynchronize(CUstream stream) {
   Call call("cuStreamSynchronize");
-  if (call.needsContext().result || !stream)
+  if (call.isUnsafe().result || !stream)
     return call.result;
   std::vector<std::thread> functions;
   functions.swap(stream->hostFunctions);
@@ -503,6 +517,56 @@ EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *stat
   *status = stream && stream->isCapturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE
                                           : CU_STREAM_CAPTURE_STATUS_NONE;
   return call.result;
+}
+
+EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+  Call call("cuStreamBeginCapture");
+  if (call.needsContext().result)
+    return call.result;
+  if (!stream || stream->isCapturing || mode != CU_STREAM_CAPTURE_MODE_GLOBAL)
+    return CUDA_ERROR_INVALID_VALUE;
+  stream->isCapturing = true;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+  Call call("cuStreamEndCapture");
+  if (!stream->isCapturing)
+    return CUDA_ERROR_INVALID_VALUE;
+  stream->isCapturing = false;
+  *graph = new CUgraph_st;
+  (*graph)->launches.swap(stream->captured);
+  return call.result;
+}
+
+EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph,
+                                            unsigned long long) {
+  Call call("cuGraphInstantiate");
+  if (!call.result)
+    *executable = new CUgraphExec_st{graph->launches};
+  return call.result;
+}
+
+EXPORT CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  Call call("cuGraphLaunch");
+  if (call.needsContext().result)
+    return call.result;
+  for (FakeLaunch launch : executable->launches) {
+    launch.stream = stream;
+    state().launches.push_back(launch);
+    execute(launch);
+  }
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphExecDestroy(CUgraphExec executable) {
+  delete executable;
+  return Call("cuGraphExecDestroy").result;
+}
+
+EXPORT CUresult cuGraphDestroy(CUgraph graph) {
+  delete graph;
+  return Call("cuGraphDestroy").result;
 }
 
 EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
@@ -553,8 +617,10 @@ const flashc::test::FakeControls fakeCudaControls = {
       state().launches.clear();
       state().failures.clear();
       state().numLoads = 0;
-      for (CUstream stream : state().streams)
+      for (CUstream stream : state().streams) {
         stream->isCapturing = false;
+        stream->captured.clear();
+      }
     },
     [] {
       const std::lock_guard lock(state().mutex);

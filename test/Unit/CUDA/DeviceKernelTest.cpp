@@ -207,6 +207,24 @@ TEST_F(DeviceKernelTest, AGraphCapturesPreparedKernelsOnly) {
   EXPECT_EQ(fakeCUDA().launches().size(), 4u);
 }
 
+TEST_F(DeviceKernelTest, AGraphRunsWhatItCaptured) {
+  const DeviceKernel kernel = makeKernel(text, twoPhases);
+  kernel.prepare(1);
+  const Call call(1);
+  const Stream stream(fakeDriver(), 1);
+  // The stand-in refuses whatever allocates, waits or loads meanwhile.
+  const Graph graph(fakeDriver(), 1, stream,
+                    [&](CUstream captured) { call.run(kernel, captured); });
+  fakeCUDA().reset();
+  for (int n = 0; n < 3; ++n)
+    graph.launch(stream);
+  EXPECT_EQ(fakeCUDA().launches().size(), 6u);
+  EXPECT_EQ(fakeCUDA().launches()[5].entry, "f_phase1");
+  // A failure inside ends the capture.
+  EXPECT_ERROR(Graph(fakeDriver(), 1, stream, [](CUstream) { fail("inside"); }), "inside");
+  EXPECT_NO_THROW(stream.synchronize());
+}
+
 TEST_F(DeviceKernelTest, TheDeviceMustHaveWhatTheCodeNeeds) {
   EXPECT_ERROR(makeKernel(text, twoPhases, "sm_90").prepare(1),
                "of compute capability 9.0 or later for target sm_90, got Fake GPU 1");
