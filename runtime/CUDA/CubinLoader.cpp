@@ -26,23 +26,6 @@ void addSource(ContentHash &hash, const CudaSource &source) {
     hash.add("header", name).add("text", text);
 }
 
-/// The PTX of `source`, kept by itself: many kernels are linked with the same sources.
-std::vector<std::byte> ptxOf(const CudaSource &source, const std::string &arch,
-                             const DiskCache &cache) {
-  const NVRTC &nvrtc = NVRTC::get();
-  if (!nvrtc.isAvailable())
-    throw Error(nvrtc.reason());
-  ContentHash hash;
-  hash.add("kind", "nvrtc").add("recipe", recipe).add("flashc", FLASHC_VERSION);
-  hash.add("nvrtc", nvrtc.version()).add("arch", arch);
-  addSource(hash, source);
-  return cache.get(hash.key(), concat("ptx ", arch, ' ', source.name), [&] {
-    const std::string ptx = nvrtc.compileToPTX(source, arch);
-    const auto *begin = reinterpret_cast<const std::byte *>(ptx.data());
-    return std::vector<std::byte>(begin, begin + ptx.size());
-  });
-}
-
 /// The first kernel of PTX text, for people.
 std::string kernelName(std::string_view ptx) {
   constexpr std::string_view mark = ".entry ";
@@ -75,14 +58,14 @@ Maker makerFor(std::string_view ptx, const std::string &arch, std::span<const Cu
   const std::string version =
       concat("nvjitlink ", linker.version(), sources.empty() ? "" : " nvrtc " + nvrtc.version());
   return {version, [&, ptx, sources] {
-            std::vector<std::vector<std::byte>> compiled;
+            std::vector<std::string> compiled;
             std::vector<LinkInput> inputs;
             if (!ptx.empty())
               inputs.push_back({"kernel.ptx", std::as_bytes(std::span(ptx))});
             for (const CudaSource &source : sources)
-              compiled.push_back(ptxOf(source, arch, cache));
+              compiled.push_back(ptxFor(source, arch, cache));
             for (size_t n = 0; n < sources.size(); ++n)
-              inputs.push_back({sources[n].name + ".ptx", compiled[n]});
+              inputs.push_back({sources[n].name + ".ptx", std::as_bytes(std::span(compiled[n]))});
             return linker.link(inputs, arch);
           }};
 }
@@ -92,6 +75,28 @@ Maker makerFor(std::string_view ptx, const std::string &arch, std::span<const Cu
 bool canMakeCubins(std::string &reason) {
   reason = Ptxas::get().reason();
   return reason.empty();
+}
+
+std::string ptxFor(const CudaSource &source, const std::string &arch) {
+  return ptxFor(source, arch, DiskCache::fromEnvironment());
+}
+
+// Kept by itself: many kernels are linked with the same sources.
+std::string ptxFor(const CudaSource &source, const std::string &arch, const DiskCache &cache) {
+  const NVRTC &nvrtc = NVRTC::get();
+  if (!nvrtc.isAvailable())
+    throw Error(nvrtc.reason());
+  ContentHash hash;
+  hash.add("kind", "nvrtc").add("recipe", recipe).add("flashc", FLASHC_VERSION);
+  hash.add("nvrtc", nvrtc.version()).add("arch", arch);
+  addSource(hash, source);
+  const std::vector<std::byte> ptx =
+      cache.get(hash.key(), concat("ptx ", arch, ' ', source.name), [&] {
+        const std::string text = nvrtc.compileToPTX(source, arch);
+        const auto *begin = reinterpret_cast<const std::byte *>(text.data());
+        return std::vector<std::byte>(begin, begin + text.size());
+      });
+  return {reinterpret_cast<const char *>(ptx.data()), ptx.size()};
 }
 
 std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,

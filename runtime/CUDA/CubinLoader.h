@@ -39,6 +39,11 @@ std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, i
 std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,
                                 std::span<const CudaSource> sources, const DiskCache &cache);
 
+/// The PTX of `source` for `arch`, by NVRTC or from the cache. Throws Error with the log, and where
+/// there is no NVRTC.
+std::string ptxFor(const CudaSource &source, const std::string &arch);
+std::string ptxFor(const CudaSource &source, const std::string &arch, const DiskCache &cache);
+
 } // namespace flashc
 
 #endif // FLASHC_RUNTIME_CUDA_CUBINLOADER_H
