@@ -42,8 +42,8 @@ void noteOnce(const std::string &folder, const std::string &why) {
   static std::atomic_flag said;
   if (!said.test_and_set())
     std::fprintf(stderr,
-                 "flashc: note: %s: compiled kernels are not kept (%s); set FLASHC_CACHE_DIR to a "
-                 "folder that can be written to\n",
+                 "flashc: note: %s: compiled kernels are not kept (%s); check FLASHC_CACHE_DIR and "
+                 "FLASHC_CACHE_SIZE, or set the latter to 0\n",
                  folder.c_str(), why.c_str());
 }
 

@@ -65,7 +65,8 @@ struct Attention {
 
   HostArray usedArray() const {
     HostArray array = HostArray::zeros(DType::I32, {batch});
-    std::memcpy(array.data.data(), used.data(), used.size() * 4);
+    const auto bytes = std::as_bytes(std::span(used));
+    std::copy(bytes.begin(), bytes.end(), array.data.begin());
     return array;
   }
 
