@@ -63,11 +63,14 @@ std::vector<KeyShape> keyShapes(const ScheduleProblem &problem) {
   return {{64, 2}, {32, 2}, {16, 2}, {32, 1}, {16, 1}};
 }
 
+/// The exponentials of half a tile's scores overlap the products of the other half.
+int64_t keysAtATime(int64_t keys) { return std::max<int64_t>(keys / 2, kFragment); }
+
 ScheduleSizes withShape(const BlockShape &block, const KeyShape &keys, const TargetInfo &target,
                         const ScheduleProblem &problem) {
   ScheduleSizes sizes;
   sizes.tile = {block.rows, keys.keys};
-  sizes.micro = {block.warpRows, std::min<int64_t>(keys.keys, 32)};
+  sizes.micro = {block.warpRows, keysAtATime(keys.keys)};
   sizes.across = block.across;
   sizes.stages = keys.stages;
   sizes.queriesInRegisters =
@@ -163,10 +166,14 @@ ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem 
   for (; block.rows >= block.warpRows; block.rows /= 2)
     for (const KeyShape &keys : keyShapes(problem)) {
       sizes = withShape(block, keys, target, problem);
+      // P in f16 overflows where it exceeds its row's first tile by 2^16, which real rows do; products on FMA
+      // units gain nothing.
+      sizes.isOptimistic = problem.isBF16 && usesTensorCores(target, problem) && !decodes;
       if (decodes) {
         sizes.queriesInRegisters = false;
         sizes.rowsAreHeads = true;
-        sizes.split = kPartKeys;
+        // The workspace is sized by shapes alone: for packed sequences, as if each had all keys.
+        sizes.split = problem.isPacked ? 0 : kPartKeys;
       }
       if (!rejectGPUSchedule(sizes, target, problem).empty())
         continue;
@@ -188,7 +195,7 @@ ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &
   sizes.isOptimistic = false;
   for (sizes.tile = {roundUp(br, sizes.micro[0]), bc}; sizes.tile[1] >= kFragment;
        sizes.tile[1] -= kFragment) {
-    sizes.micro[1] = sizes.tile[1] % 32 == 0 ? 32 : kFragment;
+    sizes.micro[1] = kFragment;
     while (gpuThreads(sizes) > 256 && sizes.tile[0] > sizes.micro[0])
       sizes.tile[0] -= sizes.micro[0];
     if (rejectGPUSchedule(sizes, target, problem).empty())
@@ -210,7 +217,7 @@ std::vector<ScheduleCandidate> considerGPUSchedules(const TargetInfo &target,
       ScheduleSizes sizes = chosen;
       sizes.tile[1] = keys;
       sizes.stages = stages;
-      sizes.micro[1] = std::min<int64_t>(keys, 32);
+      sizes.micro[1] = keysAtATime(keys);
       if (sizes.tile[1] != chosen.tile[1] || sizes.stages != chosen.stages)
         add(number(keys) + " keys, " + number(stages) + " stages", sizes);
     }

@@ -11,11 +11,9 @@
 // CHECK:         %[[FIRST:.*]]:3 = scf.for %{{.*}} = %[[FULL:.*]] to %[[STOP:.*]] step
 // CHECK:           tile.load {{.*}} valid(%c8{{[_0-9]*}}, %{{.*}})
 // CHECK:           flash.online_attention {{.*}} at({{.*}}) {base = 0 : i32, scale = 5.000000e-01 : f32}
-// CHECK:         %[[LEAP:.*]] = arith.subi %[[STOP]], %[[FULL]]
-// CHECK:         %[[LAST:.*]] = arith.subi %{{.*}}, %[[LEAP]]
-// CHECK:         %[[SECOND:.*]]:3 = scf.for %[[J:.*]] = %{{.*}} to %[[LAST]] step %{{.*}} iter_args(%{{.*}} = %[[FIRST]]#0, %{{.*}} = %[[FIRST]]#1, %{{.*}} = %[[FIRST]]#2)
+// CHECK:         %[[SECOND:.*]]:3 = scf.for %[[J:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%{{.*}} = %[[FIRST]]#0, %{{.*}} = %[[FIRST]]#1, %{{.*}} = %[[FIRST]]#2)
 // CHECK-DAG:       %[[BEFORE:.*]] = arith.cmpi slt, %[[J]], %[[FULL]]
-// CHECK-DAG:       %[[BEHIND:.*]] = arith.addi %[[J]], %[[LEAP]]
+// CHECK-DAG:       %[[BEHIND:.*]] = arith.addi %[[J]], %{{.*}}
 // CHECK:           %[[KEY:.*]] = arith.select %[[BEFORE]], %[[J]], %[[BEHIND]]
 // CHECK-NOT:       %[[J]]
 // CHECK:           flash.online_attention {{.*}} at(%{{.*}}, %{{.*}}, %{{.*}}, %[[KEY]],

@@ -76,6 +76,7 @@ static bool handlesTiles(Operation *op) {
 LogicalResult Distributor::lower(Operation &op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](scf::ForOp loop) { return lowerFor(loop); })
+      .Case([&](scf::WhileOp loop) { return lowerWhile(loop); })
       .Case([&](scf::IfOp branch) { return lowerIf(branch); })
       .Case([&](nvtile::BlockIdOp id) {
         scalars.map(id.getResult(),
@@ -115,12 +116,24 @@ LogicalResult Distributor::lower(Operation &op) {
         scalars.map(finite.getResult(), lowerAllFinite(finite));
         return success();
       })
+      .Case([&](tile::AllOp all) {
+        ThreadTile shape(cast<RankedTensorType>(all.getSource().getType()));
+        Value yes = get(all.getSource(), 0);
+        for (unsigned e = 1; e < shape.size(); ++e)
+          yes = t.both(yes, get(all.getSource(), e));
+        scalars.map(all.getResult(), t.barrierAnd(yes));
+        return success();
+      })
       .Case([&](tile::StoreOp store) {
         lowerStore(store);
         return success();
       })
       .Case([&](memref::ViewOp view) {
         lowerView(view);
+        return success();
+      })
+      .Case([&](memref::CastOp cast) {
+        memories[cast.getResult()] = memoryOf(cast.getSource());
         return success();
       })
       .Case([&](memref::DimOp dim) {
@@ -150,32 +163,59 @@ LogicalResult Distributor::lower(Operation &op) {
       });
 }
 
+/// The reduction by which carried value `i` of a loop grows in each turn, if all that happens to the value besides
+/// is that it is scaled: the four lanes of a row can then carry a part of the sum each.
+static tile::ReduceOp growingSum(scf::ForOp op, unsigned i) {
+  BlockArgument carried = op.getRegionIterArg(i);
+  auto sum = op.getYieldedValues()[i].getDefiningOp<arith::AddFOp>();
+  if (!sum || !carried.hasOneUse())
+    return {};
+  for (auto [grown, added] :
+       {std::pair(sum.getLhs(), sum.getRhs()), {sum.getRhs(), sum.getLhs()}}) {
+    auto reduce = added.getDefiningOp<tile::ReduceOp>();
+    auto scaled = grown.getDefiningOp<arith::MulFOp>();
+    bool isCarried =
+        grown == carried || (scaled && scaled->hasOneUse() &&
+                             (scaled.getLhs() == carried || scaled.getRhs() == carried));
+    if (reduce && reduce.getKind() == tile::ReduceKind::Sum && reduce->hasOneUse() && isCarried)
+      return reduce;
+  }
+  return {};
+}
+
+Value Distributor::sumOverLanes(Value part) {
+  for (int32_t mask : {1, 2})
+    part = arith::AddFOp::create(b, t.loc, part, t.shuffleXor(part, mask));
+  return part;
+}
+
 LogicalResult Distributor::lowerFor(scf::ForOp op) {
   computeCaptures(*op);
+  llvm::SmallDenseSet<unsigned> growing;
+  for (unsigned i = 0; i < op.getNumResults(); ++i)
+    if (tile::ReduceOp reduce = growingSum(op, i)) {
+      growing.insert(i);
+      partial.insert(reduce);
+    }
   SmallVector<Value> inits;
-  for (Value init : op.getInitArgs()) {
+  for (auto [i, init] : llvm::enumerate(op.getInitArgs())) {
     if (!isTile(init)) {
       inits.push_back(scalar(init));
       continue;
     }
     ThreadTile tile(cast<RankedTensorType>(init.getType()));
-    for (unsigned e = 0; e < tile.size(); ++e)
-      inits.push_back(get(init, e));
+    for (unsigned e = 0; e < tile.size(); ++e) {
+      Value value = get(init, e);
+      if (growing.contains(i)) { // the first lane of a row begins with what there was
+        Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
+                                              t.rem(t.threadId(), 4), t.constant(0));
+        value = t.select(isFirst, value, t.f32Constant(0.0f));
+      }
+      inits.push_back(value);
+    }
   }
   auto loop = scf::ForOp::create(b, op.getLoc(), scalar(op.getLowerBound()),
                                  scalar(op.getUpperBound()), scalar(op.getStep()), inits);
-  auto spread = [&](ValueRange values, ValueRange flat) {
-    unsigned next = 0;
-    for (Value value : values) {
-      if (!isTile(value)) {
-        scalars.map(value, flat[next++]);
-        continue;
-      }
-      ThreadTile tile(cast<RankedTensorType>(value.getType()));
-      for (unsigned e = 0; e < tile.size(); ++e)
-        define(value, e, flat[next++]);
-    }
-  };
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -185,14 +225,19 @@ LogicalResult Distributor::lowerFor(scf::ForOp op) {
     if (failed(lowerBlock(*op.getBody())))
       return failure();
     if (!inits.empty())
-      lowerYield(op.getYieldedValues());
+      scf::YieldOp::create(b, t.loc, flatten(op.getYieldedValues()));
     memo.pop_back();
   }
   spread(op.getResults(), loop.getResults());
+  for (unsigned i : growing) {
+    Value result = op.getResult(i);
+    for (unsigned e = 0; e < ThreadTile(cast<RankedTensorType>(result.getType())).size(); ++e)
+      define(result, e, sumOverLanes(get(result, e)));
+  }
   return success();
 }
 
-void Distributor::lowerYield(ValueRange values) {
+SmallVector<Value> Distributor::flatten(ValueRange values) {
   SmallVector<Value> flat;
   for (Value value : values) {
     if (!isTile(value)) {
@@ -203,19 +248,73 @@ void Distributor::lowerYield(ValueRange values) {
     for (unsigned e = 0; e < tile.size(); ++e)
       flat.push_back(get(value, e));
   }
-  scf::YieldOp::create(b, t.loc, flat);
+  return flat;
+}
+
+void Distributor::spread(ValueRange values, ValueRange flat) {
+  unsigned next = 0;
+  for (Value value : values) {
+    if (!isTile(value)) {
+      scalars.map(value, flat[next++]);
+      continue;
+    }
+    ThreadTile tile(cast<RankedTensorType>(value.getType()));
+    for (unsigned e = 0; e < tile.size(); ++e)
+      define(value, e, flat[next++]);
+  }
+}
+
+SmallVector<Type> Distributor::flatTypes(TypeRange types) {
+  SmallVector<Type> flat;
+  for (Type type : types) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    flat.append(tensor ? ThreadTile(tensor).size() : 1, tensor ? tensor.getElementType() : type);
+  }
+  return flat;
+}
+
+/// What is carried into a turn are scalars; what the loop gives may be tiles, which the next turn does not see.
+LogicalResult Distributor::lowerWhile(scf::WhileOp op) {
+  if (llvm::any_of(op.getInits(), isTile) || !llvm::all_of(op.getAfterArguments(), [](Value value) {
+        return !isTile(value) || value.use_empty();
+      }))
+    return op.emitOpError() << "expected a loop that carries scalars only";
+  computeCaptures(*op);
+  SmallVector<Value> inits = flatten(op.getInits());
+  auto loop = scf::WhileOp::create(b, op.getLoc(), flatTypes(op.getResultTypes()), inits);
+  auto fill = [&](Region &to, Block &from, auto finish) -> LogicalResult {
+    OpBuilder::InsertionGuard guard(b);
+    TypeRange types = &to == &loop.getBefore() ? TypeRange(ValueRange(inits).getTypes())
+                                               : TypeRange(loop.getResultTypes());
+    SmallVector<Location> locations(types.size(), op.getLoc());
+    Block *block = b.createBlock(&to, {}, types, locations);
+    memo.emplace_back();
+    spread(from.getArguments(), block->getArguments());
+    LogicalResult done = lowerBlock(from);
+    if (succeeded(done))
+      finish();
+    memo.pop_back();
+    return done;
+  };
+  if (failed(fill(loop.getBefore(), *op.getBeforeBody(), [&] {
+        scf::ConditionOp condition = op.getConditionOp();
+        SmallVector<Value> results = flatten(condition.getArgs());
+        scf::ConditionOp::create(b, op.getLoc(), scalar(condition.getCondition()), results);
+      })))
+    return failure();
+  if (failed(fill(loop.getAfter(), *op.getAfterBody(), [&] {
+        scf::YieldOp::create(b, op.getLoc(), flatten(op.getYieldOp().getOperands()));
+      })))
+    return failure();
+  spread(op.getResults(), loop.getResults());
+  return success();
 }
 
 LogicalResult Distributor::lowerIf(scf::IfOp op) {
   computeCaptures(*op);
-  SmallVector<Type> types;
-  for (Value value : op.getResults()) {
-    auto tensor = dyn_cast<RankedTensorType>(value.getType());
-    types.append(tensor ? ThreadTile(tensor).size() : 1,
-                 tensor ? tensor.getElementType() : value.getType());
-  }
-  auto branch = scf::IfOp::create(b, op.getLoc(), types, scalar(op.getCondition()),
-                                  /*withElseRegion=*/!op.getElseRegion().empty());
+  auto branch =
+      scf::IfOp::create(b, op.getLoc(), flatTypes(op.getResultTypes()), scalar(op.getCondition()),
+                        /*withElseRegion=*/!op.getElseRegion().empty());
   for (auto [from, to] : {std::pair(&op.getThenRegion(), &branch.getThenRegion()),
                           std::pair(&op.getElseRegion(), &branch.getElseRegion())}) {
     if (from->empty())
@@ -228,19 +327,11 @@ LogicalResult Distributor::lowerIf(scf::IfOp op) {
     memo.emplace_back();
     if (failed(lowerBlock(from->front())))
       return failure();
-    lowerYield(cast<scf::YieldOp>(from->front().getTerminator()).getOperands());
+    scf::YieldOp::create(b, t.loc,
+                         flatten(cast<scf::YieldOp>(from->front().getTerminator()).getOperands()));
     memo.pop_back();
   }
-  unsigned next = 0;
-  for (Value value : op.getResults()) {
-    if (!isTile(value)) {
-      scalars.map(value, branch.getResult(next++));
-      continue;
-    }
-    ThreadTile tile(cast<RankedTensorType>(value.getType()));
-    for (unsigned e = 0; e < tile.size(); ++e)
-      define(value, e, branch.getResult(next++));
-  }
+  spread(op.getResults(), branch.getResults());
   return success();
 }
 
@@ -405,9 +496,18 @@ Value Distributor::computeReduction(tile::ReduceOp op, unsigned row) {
     llvm_unreachable("a kind of reduction");
   };
   SmallVector<Value> values;
+  int64_t columns = cast<RankedTensorType>(source.getType()).getDimSize(1);
   for (int64_t n = 0; n < tile.columnBlocks; ++n)
-    for (int64_t i = 0; i < 2; ++i)
-      values.push_back(get(source, tile.element(row / 2, n, row % 2 * 2 + i)));
+    for (int64_t i = 0; i < 2; ++i) {
+      Value value = get(source, tile.element(row / 2, n, row % 2 * 2 + i));
+      if ((n + 1) * 8 > columns) { // columns that round the tile up count for nothing
+        bool isSum = op.getKind() == tile::ReduceKind::Sum;
+        Value column = t.indexAdd(firstColumn(tile), n * 8 + i);
+        value = t.select(t.indexLess(column, t.indexConstant(columns)), value,
+                         t.f32Constant(isSum ? 0.0f : -std::numeric_limits<float>::infinity()));
+      }
+      values.push_back(value);
+    }
   // A balanced tree: short chains, and errors that grow with the logarithm.
   for (; values.size() > 1; values.resize((values.size() + 1) / 2))
     for (size_t n = 0; n < values.size() / 2; ++n) {
@@ -416,6 +516,8 @@ Value Distributor::computeReduction(tile::ReduceOp op, unsigned row) {
         values[n + 1] = values.back();
     }
   Value result = values.front();
+  if (partial.contains(op))
+    return result;
   for (int32_t mask : {1, 2}) // the four lanes that share a row
     result = combine(result, t.shuffleXor(result, mask));
   return result;

@@ -65,7 +65,11 @@ private:
   mlir::LogicalResult lower(mlir::Operation &op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp op);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
-  void lowerYield(mlir::ValueRange values);
+  mlir::LogicalResult lowerWhile(mlir::scf::WhileOp op);
+  /// The scalars of scalars and tiles, one after another; what they become; and their types.
+  llvm::SmallVector<mlir::Value> flatten(mlir::ValueRange values);
+  void spread(mlir::ValueRange values, mlir::ValueRange flat);
+  llvm::SmallVector<mlir::Type> flatTypes(mlir::TypeRange types);
 
   /// What is used inside `op` and defined before it is computed here, where it is visible to both.
   void computeCaptures(mlir::Operation &op);
@@ -77,7 +81,8 @@ private:
   mlir::Value computeElementwise(mlir::Operation *op, unsigned e);
   mlir::Value computeCoordinate(tile::CoordsOp op, unsigned e);
   mlir::Value computeReduction(tile::ReduceOp op, unsigned row);
-  mlir::Value computeDivision(mlir::Value tile, unsigned e);
+  /// The sum of the parts that the four lanes of a row hold.
+  mlir::Value sumOverLanes(mlir::Value part);
   /// Either a tile's element or a scalar.
   mlir::Value operandAt(mlir::Value operand, unsigned e);
 
@@ -94,8 +99,8 @@ private:
   //===--- Memory (Memory.cpp) ---===//
 
   ThreadMemory memoryOf(mlir::Value memref);
-  /// The address of the element at `indices`.
-  mlir::Value addressOf(const ThreadMemory &memory, mlir::ValueRange indices);
+  /// The address of the element at `indices`; the index in dimension `moving` changes the most.
+  mlir::Value addressOf(const ThreadMemory &memory, mlir::ValueRange indices, int64_t moving = -1);
   mlir::Value computeLoad(tile::LoadOp op, unsigned e);
   mlir::Value computeGather(tile::GatherOp op, unsigned e);
   void lowerStore(tile::StoreOp op);
@@ -175,6 +180,8 @@ private:
   /// Offset of the block's buffer for left operands of products on FMA units; -1: none yet.
   int64_t leftOffset = -1;
   int64_t leftPitch = 0;
+  /// Sums whose lanes keep a part each, until the loop around them ends.
+  llvm::DenseSet<mlir::Operation *> partial;
   llvm::SmallVector<llvm::DenseMap<std::pair<mlir::Value, unsigned>, mlir::Value>> memo;
 };
 

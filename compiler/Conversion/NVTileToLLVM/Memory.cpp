@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/NVTileToLLVM/Distributor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -39,11 +40,17 @@ void Distributor::lowerView(memref::ViewOp op) {
   memories[op.getResult()] = memory;
 }
 
-Value Distributor::addressOf(const ThreadMemory &memory, ValueRange indices) {
+Value Distributor::addressOf(const ThreadMemory &memory, ValueRange indices, int64_t moving) {
   Value offset = t.indexConstant(0);
-  for (auto [index, stride] : llvm::zip(indices, memory.strides))
-    offset = t.indexAdd(offset, t.indexMul(index, stride));
-  return t.gep(memory.pointer, offset, memoryType(b, memory.elementType));
+  for (auto [d, index] : llvm::enumerate(indices))
+    if (static_cast<int64_t>(d) != moving)
+      offset = t.indexAdd(offset, t.indexMul(index, memory.strides[d]));
+  Type type = memoryType(b, memory.elementType);
+  Value pointer = t.gep(memory.pointer, offset, type);
+  // What changes in a loop comes last, so that the rest can leave it.
+  if (moving >= 0)
+    pointer = t.gep(pointer, t.indexMul(indices[moving], memory.strides[moving]), type);
+  return pointer;
 }
 
 Value Distributor::isValid(const ThreadTile &tile, ValueRange valid, unsigned e) {
@@ -204,7 +211,7 @@ void Distributor::lowerCopy(nvtile::CopyOp op) {
   SmallVector<Value> offsets;
   for (Value offset : op.getOffsets())
     offsets.push_back(scalar(offset));
-  Value origin = addressOf(memory, offsets);
+  Value origin = addressOf(memory, offsets, op.getDims()[0]);
   // Without cp.async a chunk is moved whole, so rows must consist of whole ones.
   auto type = cast<nvtile::SharedType>(op.getDest().getType());
   int64_t bytes = bytesOf(memory.elementType);
@@ -229,41 +236,63 @@ void Distributor::copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, Valu
   int64_t perRow = type.getPaddedColumns() * bytes / kChunkBytes;
   int64_t total = type.getRows() * perRow;
   Value stage = scalar(op.getStage());
-  Value validRows = t.toI32(scalar(op.getValid()[0]));
-  Value validBytes = t.mul(t.toI32(scalar(op.getValid()[1])), bytes);
+  Value rows = scalar(op.getValid()[0]), columns = scalar(op.getValid()[1]);
+  auto constantOf = [](Value value) -> int64_t {
+    APInt constant;
+    return matchPattern(value, m_ConstantInt(&constant)) ? constant.getSExtValue() : -1;
+  };
+  bool isTall = constantOf(rows) == type.getRows();
+  int64_t knownBytes = constantOf(columns) < 0 ? -1 : constantOf(columns) * bytes;
+  // Whether a chunk lies inside or outside as a whole.
+  bool isWhole = knownBytes >= 0 && knownBytes % kChunkBytes == 0;
+  bool isWide = isWhole && knownBytes / kChunkBytes == perRow;
+  Value validRows = t.toI32(rows), validBytes = t.mul(t.toI32(columns), bytes);
   Value rowStride = t.indexMul(memory.strides[op.getDims()[0]], t.indexConstant(bytes));
   Value thread = t.threadId();
   bool isRegular = threads % perRow == 0;
   Value row0 = t.div(thread, perRow), chunk0 = t.rem(thread, perRow);
+  // The part of the address that is the thread's own stays the same from tile to tile.
+  auto offsetOf = [&](Value row, Value chunk) {
+    return t.indexAdd(t.indexMul(arith::IndexCastUIOp::create(b, t.loc, t.index, row), rowStride),
+                      arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(chunk, kChunkBytes)));
+  };
+  Value origin0 = isRegular ? t.gep(origin, offsetOf(row0, chunk0), b.getI8Type()) : Value();
   for (int64_t n = 0; n * threads < total; ++n) {
-    Value row = row0, chunk = chunk0;
+    Value row, chunk = chunk0, source;
     if (isRegular) {
-      row = t.add(row0, n * (threads / perRow));
+      int64_t rowStep = n * (threads / perRow);
+      row = t.add(row0, rowStep);
+      source = t.gep(origin0, t.indexMul(rowStride, t.indexConstant(rowStep)), b.getI8Type());
     } else {
       Value number = t.add(thread, n * threads);
       row = t.div(number, perRow);
       chunk = t.rem(number, perRow);
+      source = t.gep(origin, offsetOf(row, chunk), b.getI8Type());
     }
-    // Of a row, the part that is valid; of the chunk, what lies in it.
-    Value left = arith::SubIOp::create(b, t.loc, validBytes, t.mul(chunk, kChunkBytes));
-    left = arith::MinSIOp::create(b, t.loc, left, t.constant(kChunkBytes));
-    left = arith::MaxSIOp::create(b, t.loc, left, t.constant(0));
-    left = t.select(t.less(row, validRows), left, t.constant(0));
-    Value offset =
-        t.indexAdd(t.indexMul(arith::IndexCastUIOp::create(b, t.loc, t.index, row), rowStride),
-                   arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(chunk, kChunkBytes)));
-    Value source = t.gep(origin, offset, b.getI8Type());
     auto emit = [&] {
       Value dest = t.sharedPointer(sharedAddress(op.getDest(), stage, row, chunk));
-      if (target.hasAsyncCopy) {
-        t.callVoid("llvm.nvvm.cp.async.cg.shared.global.16.s", {dest, source, left});
-        return;
+      Value isInside = arith::ConstantIntOp::create(b, t.loc, t.i1, 1);
+      if (!isTall)
+        isInside = t.less(row, validRows);
+      if (isWhole && !isWide)
+        isInside = t.both(isInside, t.less(chunk, t.constant(knownBytes / kChunkBytes)));
+      if (target.hasAsyncCopy && isWhole) {
+        Value ignored;
+        if (!isTall || !isWide)
+          ignored = t.bitXor(isInside, arith::ConstantIntOp::create(b, t.loc, t.i1, 1));
+        return t.copyChunk(dest, source, ignored);
       }
+      // The part of the chunk that is inside.
+      Value left = arith::SubIOp::create(b, t.loc, validBytes, t.mul(chunk, kChunkBytes));
+      left = arith::MinSIOp::create(b, t.loc, left, t.constant(kChunkBytes));
+      left = arith::MaxSIOp::create(b, t.loc, left, t.constant(0));
+      left = t.select(isInside, left, t.constant(0));
+      if (target.hasAsyncCopy)
+        return t.callVoid("llvm.nvvm.cp.async.cg.shared.global.16.s", {dest, source, left});
       Value isThere =
           arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::sgt, left, t.constant(0));
       SmallVector<Value> words = t.loadChunkIf(isThere, source);
-      Type vectorType = VectorType::get(4, t.i32);
-      Value vector = LLVM::PoisonOp::create(b, t.loc, vectorType);
+      Value vector = LLVM::PoisonOp::create(b, t.loc, VectorType::get(4, t.i32));
       for (auto [k, word] : llvm::enumerate(words))
         vector = LLVM::InsertElementOp::create(b, t.loc, vector, word, t.constant(k));
       LLVM::StoreOp::create(b, t.loc, vector, dest, /*alignment=*/kChunkBytes);
@@ -291,6 +320,7 @@ void Distributor::copyElements(nvtile::CopyOp op, const ThreadMemory &memory, Va
                                  t.indexConstant(threadsOf(kernel)));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
+  t.keepRolled();
   Value number = t.toI32(loop.getInductionVar());
   Value row = t.div(number, columns), column = t.rem(number, columns);
   Value wideRow = arith::IndexCastUIOp::create(b, t.loc, t.index, row);

@@ -93,6 +93,13 @@ private:
     func::FuncOp thread = createThreadFunction(b, kernel);
     if (failed(Distributor(kernel, thread, target, schedule).run()))
       return failure();
+    int64_t bytes = thread->getAttrOfType<IntegerAttr>(nvtile::kSharedBytesAttrName).getInt();
+    if (bytes > target.sharedMemoryPerBlock)
+      return kernel.emitOpError() << "schedule does not fit "
+                                  << StringRef(target.name.data(), target.name.size())
+                                  << ": expected at most " << target.sharedMemoryPerBlock
+                                  << " bytes of shared memory per block, got " << bytes
+                                  << "; choose a smaller tile or fewer stages";
     return thread;
   }
 

@@ -179,3 +179,19 @@ void ThreadBuilder::storeChunkIf(Value condition, Value pointer, ValueRange word
             "{ .reg .pred p; setp.ne.b32 p, $5, 0; @p st.global.v4.b32 [$0], {$1, $2, $3, $4}; }",
             "l,r,r,r,r,r", /*hasSideEffects=*/true);
 }
+
+void ThreadBuilder::copyChunk(Value dest, Value source, Value ignored) {
+  if (!ignored) {
+    callVoid("llvm.nvvm.cp.async.cg.shared.global.16", {dest, source});
+    return;
+  }
+  // A predicate rather than a size: ptxas makes of it a bit of the instruction.
+  Value address = LLVM::PtrToIntOp::create(b, loc, i32, dest);
+  inlineAsm(*this, Type(), {address, source, zext(ignored)},
+            "{ .reg .pred p; setp.ne.b32 p, $2, 0; cp.async.cg.shared.global [$0], [$1], 16, p; }",
+            "r,l,r", /*hasSideEffects=*/true);
+}
+
+void ThreadBuilder::keepRolled() {
+  inlineAsm(*this, Type(), {}, ".pragma \"nounroll\";", "", /*hasSideEffects=*/true);
+}

@@ -71,6 +71,8 @@ public:
   mlir::Value threadId();
   mlir::Value blockId();
   void barrier();
+  /// In the body of a loop: keeps ptxas from unrolling it.
+  void keepRolled();
   mlir::Value barrierAnd(mlir::Value condition);
   void syncWarp();
   /// `value` (f32) of the lane whose number differs in the bits of `mask`.
@@ -78,6 +80,8 @@ public:
   /// Loads a scalar from global memory where `condition` holds, else 0. Never touches memory otherwise.
   mlir::Value loadIf(mlir::Value condition, mlir::Value pointer, mlir::Type type);
   void storeIf(mlir::Value condition, mlir::Value pointer, mlir::Value value);
+  /// Begins to copy 16 bytes to shared memory, or zeros where `ignored` is given and holds.
+  void copyChunk(mlir::Value dest, mlir::Value source, mlir::Value ignored);
   /// Four words from and to 16 bytes of global memory, under a condition; zeros otherwise.
   llvm::SmallVector<mlir::Value> loadChunkIf(mlir::Value condition, mlir::Value pointer);
   void storeChunkIf(mlir::Value condition, mlir::Value pointer, mlir::ValueRange words);

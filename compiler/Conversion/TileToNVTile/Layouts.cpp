@@ -80,6 +80,15 @@ private:
       }
       return;
     }
+    if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      for (unsigned i = 0; i < loop.getNumResults(); ++i) {
+        unite(loop.getResult(i), loop.getConditionOp().getArgs()[i]);
+        unite(loop.getResult(i), loop.getAfterArguments()[i]);
+      }
+      return;
+    }
+    if (isa<scf::ConditionOp, scf::YieldOp>(op))
+      return; // tied by the loop or branch around it
     if (auto branch = dyn_cast<scf::IfOp>(op)) {
       for (unsigned i = 0; i < branch.getNumResults(); ++i) {
         unite(branch.getResult(i), branch.thenYield().getOperand(i));

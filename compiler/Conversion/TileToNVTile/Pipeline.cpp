@@ -6,6 +6,7 @@
 
 #include "compiler/Conversion/TileToNVTile/Pipeline.h"
 #include "dialects/Flash/Transforms/Index.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -19,26 +20,59 @@ bool flashc::feedsProduct(tile::LoadOp load) {
   });
 }
 
+/// The loads of a loop's body that products read; none for a loop around such loops.
 static SmallVector<tile::LoadOp> loadsForProducts(scf::ForOp loop) {
   SmallVector<tile::LoadOp> loads;
+  bool isOuter = false;
+  loop.walk([&](tile::LoadOp load) {
+    isOuter |= load->getBlock() != loop.getBody() && feedsProduct(load);
+  });
+  if (isOuter)
+    return loads;
   for (auto load : loop.getBody()->getOps<tile::LoadOp>())
     if (feedsProduct(load))
       loads.push_back(load);
   return loads;
 }
 
+static bool isAlike(tile::LoadOp a, tile::LoadOp b) {
+  return a.getSource() == b.getSource() && a.getDims() == b.getDims() &&
+         a.getTile().getType() == b.getTile().getType();
+}
+
+/// Whether `a` loads the first rows of what `b` loads, or all of them.
+static bool isPrefix(tile::LoadOp a, tile::LoadOp b) {
+  auto small = cast<RankedTensorType>(a.getTile().getType());
+  auto large = cast<RankedTensorType>(b.getTile().getType());
+  return a.getSource() == b.getSource() && a.getDims() == b.getDims() &&
+         small.getDimSize(0) <= large.getDimSize(0) && small.getDimSize(1) == large.getDimSize(1);
+}
+
 static bool loadsAlike(ArrayRef<tile::LoadOp> a, ArrayRef<tile::LoadOp> b) {
   return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
-           tile::LoadOp x = std::get<0>(pair), y = std::get<1>(pair);
-           return x.getSource() == y.getSource() && x.getDims() == y.getDims() &&
-                  x.getTile().getType() == y.getTile().getType();
+           return isAlike(std::get<0>(pair), std::get<1>(pair));
          });
+}
+
+/// Moves what computes `value` before `place`; false where that depends on a loop.
+static bool hoist(Value value, Operation *place) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != place->getBlock() || op->isBeforeInBlock(place))
+    return true;
+  if (op->getNumRegions() || !isMemoryEffectFree(op))
+    return false;
+  for (Value operand : op->getOperands())
+    if (!hoist(operand, place))
+      return false;
+  op->moveBefore(place);
+  return true;
 }
 
 SmallVector<LoopChain> flashc::findChains(Block &block) {
   SmallVector<LoopChain> chains;
   LoopChain *open = nullptr;
-  for (Operation &op : block) {
+  scf::ForOp peek;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
     auto loop = dyn_cast<scf::ForOp>(op);
     SmallVector<tile::LoadOp> loads = loop ? loadsForProducts(loop) : SmallVector<tile::LoadOp>();
     if (loads.empty()) {
@@ -49,13 +83,26 @@ SmallVector<LoopChain> flashc::findChains(Block &block) {
         open = nullptr; // `chains` may have moved, and the stream of tiles is interrupted
       continue;
     }
-    if (open && open->loops.back().getUpperBound() == loop.getLowerBound() &&
-        open->loops.back().getStep() == loop.getStep() && loadsAlike(open->loads.front(), loads)) {
+    if (op.hasAttr(tile::kPeekAttrName)) {
+      peek = loop;
+      open = nullptr;
+      continue;
+    }
+    Operation *first = open ? open->first() : nullptr;
+    if (open && open->loops.front().getStep() == loop.getStep() &&
+        loadsAlike(open->loads.front(), loads) && hoist(loop.getLowerBound(), first) &&
+        hoist(loop.getUpperBound(), first)) {
       open->loops.push_back(loop);
       open->loads.push_back(loads);
       continue;
     }
-    open = &chains.emplace_back(LoopChain{{loop}, {loads}});
+    open = &chains.emplace_back(LoopChain{peek, {}, {loop}, {loads}});
+    if (peek) {
+      open->peekLoads = loadsForProducts(peek);
+      hoist(loop.getLowerBound(), peek);
+      hoist(loop.getUpperBound(), peek);
+    }
+    peek = {};
   }
   return chains;
 }
@@ -115,82 +162,170 @@ private:
 class ChainPipeline {
 public:
   ChainPipeline(LoopChain &chain, int64_t stages, SharedBuffers &buffers)
-      : chain(chain), stages(stages), begin(chain.loops.front().getLowerBound()),
-        end(scf::ForOp(chain.loops.back()).getUpperBound()), step(chain.loops.front().getStep()) {
+      : chain(chain), stages(stages), step(chain.loops.front().getStep()) {
     for (auto [n, load] : llvm::enumerate(chain.loads.front()))
       shared.push_back(buffers.get(load, stages, n));
   }
 
   void emit(llvm::DenseMap<Value, SharedTile> &tiles) {
     emitPrologue();
-    for (auto [loop, loads] : llvm::zip(chain.loops, chain.loads)) {
-      OpBuilder b = OpBuilder::atBlockBegin(loop.getBody());
-      Value stage = emitTurn(b, loop);
-      for (auto [load, buffer] : llvm::zip(loads, shared))
+    if (chain.peek)
+      emitPeek(tiles);
+    for (size_t n = 0; n < chain.loops.size(); ++n) {
+      Value stage = emitTurn(n);
+      for (auto [load, buffer] : llvm::zip(chain.loads[n], shared))
         tiles[load.getTile()] = {buffer, stage};
     }
   }
 
 private:
-  /// Begins the copies of the tile at `j` where there is one. The last loop's loads are used: it is they that
-  /// know of the sequence's end.
-  void emitCopies(OpBuilder &b, Location loc, Value j, Value stage) {
-    Value isThere = Index(b, loc).lt(j, end);
+  /// Begins the copies of turn `turn` of the stream where there is one, given that it lies in loop `from` or a
+  /// later one.
+  void emitCopies(OpBuilder &b, Location loc, size_t from, Value turn, Value stage) {
+    Value isThere = Index(b, loc).lt(turn, starts.back());
     auto branch = scf::IfOp::create(b, loc, isThere, /*withElseRegion=*/false);
     OpBuilder inner = branch.getThenBodyBuilder();
-    scf::ForOp last = chain.loops.back();
-    BodyCloner cloner(inner, last, j);
-    for (auto [load, buffer] : llvm::zip(chain.loads.back(), shared))
-      ::emitCopy(inner, load, cloner.clone(load.getOffsets()), cloner.clone(load.getValid()),
-                 {buffer, stage});
+    Index x(inner, loc);
+    // Per load its offsets and valid sizes, those of the loop that the turn lies in.
+    SmallVector<SmallVector<Value>> places;
+    for (size_t n = chain.loops.size(); n-- > from;) {
+      Value j = x.add(chain.loops[n].getLowerBound(), x.mul(x.sub(turn, starts[n]), step));
+      BodyCloner cloner(inner, chain.loops[n], j);
+      Value isHere = x.lt(turn, starts[n + 1]);
+      for (auto [k, load] : llvm::enumerate(chain.loads[n])) {
+        SmallVector<Value> place = cloner.clone(load.getOffsets());
+        llvm::append_range(place, cloner.clone(load.getValid()));
+        if (places.size() <= k) {
+          places.push_back(place);
+          continue;
+        }
+        for (auto [old, value] : llvm::zip(places[k], place))
+          old = x.select(isHere, value, old);
+      }
+    }
+    for (auto [place, load, buffer] : llvm::zip(places, chain.loads.front(), shared)) {
+      ArrayRef<Value> values = place;
+      size_t rank = load.getOffsets().size();
+      flashc::emitCopy(inner, load, values.take_front(rank), values.drop_front(rank),
+                       {buffer, stage});
+    }
+  }
+
+  /// The stream's first tiles lie in stage 0; without stages to spare they are loaded for the look alone.
+  void emitPeek(llvm::DenseMap<Value, SharedTile> &tiles) {
+    OpBuilder b = OpBuilder::atBlockBegin(chain.peek.getBody());
+    Location loc = chain.peek.getLoc();
+    Value zero = Index(b, loc).constant(0);
+    if (stages == 1)
+      nvtile::BarrierOp::create(b, loc);
+    BodyCloner cloner(b, chain.peek, chain.peek.getInductionVar());
+    for (tile::LoadOp load : chain.peekLoads) {
+      auto like = llvm::find_if(chain.loads.front(),
+                                [&](tile::LoadOp other) { return isPrefix(load, other); });
+      SharedTile place = {shared[like - chain.loads.front().begin()], zero};
+      if (stages == 1)
+        flashc::emitCopy(b, load, cloner.clone(load.getOffsets()), cloner.clone(load.getValid()),
+                         place);
+      tiles[load.getTile()] = place;
+    }
+    if (stages == 1)
+      nvtile::CommitOp::create(b, loc);
+    nvtile::WaitOp::create(b, loc, std::max<int64_t>(stages - 2, 0));
   }
 
   void emitPrologue() {
-    scf::ForOp first = chain.loops.front();
-    OpBuilder b(first);
-    Location loc = first.getLoc();
+    OpBuilder b(chain.first());
+    Location loc = chain.loops.front().getLoc();
     Index x(b, loc);
+    // The number of the stream's turn with which each loop begins, and of all turns.
+    starts.push_back(x.constant(0));
+    for (scf::ForOp loop : chain.loops) {
+      Value length = x.max(x.sub(loop.getUpperBound(), loop.getLowerBound()), x.constant(0));
+      Value turns = x.div(x.add(length, x.sub(step, 1)), step);
+      starts.push_back(x.add(starts.back(), turns));
+    }
     // Threads may still read what an earlier chain left in the buffers.
     nvtile::BarrierOp::create(b, loc);
     for (int64_t s = 0; s + 1 < stages; ++s) {
-      Value j = begin;
-      for (int64_t n = 0; n < s; ++n)
-        j = x.add(j, step);
-      emitCopies(b, loc, j, x.constant(s));
+      emitCopies(b, loc, 0, x.constant(s), x.constant(s));
       nvtile::CommitOp::create(b, loc);
     }
     if (stages == 1)
       nvtile::CommitOp::create(b, loc);
   }
 
-  /// One turn of the pipeline at the beginning of a body; returns the stage that holds its tiles.
-  Value emitTurn(OpBuilder &b, scf::ForOp loop) {
+  /// Carries the number of the stage through loop `n`, which is made anew; returns it.
+  Value carryStage(size_t n) {
+    scf::ForOp loop = chain.loops[n];
+    Location loc = loop.getLoc();
+    IRRewriter rewriter(loop);
+    Index x(rewriter, loc);
+    Value first = x.rem(starts[n], x.constant(stages));
+    auto yield = [&](OpBuilder &b, Location, ArrayRef<BlockArgument> carried) {
+      Index y(b, loc);
+      Value next = y.add(carried[0], 1);
+      Value isOver = y.equal(next, y.constant(stages));
+      return SmallVector<Value>{y.select(isOver, y.constant(0), next)};
+    };
+    auto made = loop.replaceWithAdditionalYields(rewriter, first,
+                                                 /*replaceInitOperandUsesInLoop=*/false, yield);
+    chain.loops[n] = cast<scf::ForOp>(*made);
+    return chain.loops[n].getRegionIterArgs().back();
+  }
+
+  /// A turn of the pipeline at the beginning of loop `n`'s body; returns the stage that holds its tiles.
+  Value emitTurn(size_t n) {
+    Value stage;
+    if (stages > 1)
+      stage = carryStage(n);
+    scf::ForOp loop = chain.loops[n];
+    OpBuilder b = OpBuilder::atBlockBegin(loop.getBody());
     Location loc = loop.getLoc();
     Index x(b, loc);
     Value j = loop.getInductionVar();
     if (stages == 1) {
-      Value zero = x.constant(0);
+      stage = x.constant(0);
       nvtile::BarrierOp::create(b, loc);
-      emitCopies(b, loc, j, zero);
+      emitOwnCopies(b, n, j, stage);
       nvtile::CommitOp::create(b, loc);
       nvtile::WaitOp::create(b, loc, 0);
-      return zero;
+      return stage;
     }
-    Value turn = x.div(x.sub(j, begin), step), count = x.constant(stages);
-    Value stage = x.rem(turn, count);
     // All but the newest stages - 2 groups are complete: among them this turn's. The threads have met, so
     // that nobody reads the stage that is filled next.
     nvtile::WaitOp::create(b, loc, stages - 2);
     Value ahead = x.constant(stages - 1);
-    emitCopies(b, loc, x.add(j, x.mul(step, ahead)), x.rem(x.add(turn, ahead), count));
+    Value filled =
+        stages == 2 ? x.sub(x.constant(1), stage) : x.rem(x.add(stage, ahead), x.constant(stages));
+    Value next = x.add(j, x.mul(step, ahead));
+    // Nearly always the loop's own; else those of a later loop, if there are any.
+    auto branch = scf::IfOp::create(b, loc, x.lt(next, loop.getUpperBound()),
+                                    /*withElseRegion=*/n + 1 < chain.loops.size());
+    OpBuilder own = branch.getThenBodyBuilder();
+    emitOwnCopies(own, n, next, filled);
+    if (n + 1 < chain.loops.size()) {
+      OpBuilder other = branch.getElseBodyBuilder();
+      Index y(other, loc);
+      Value passed = y.div(y.sub(j, loop.getLowerBound()), step);
+      Value turn = y.add(y.add(starts[n], passed), ahead);
+      emitCopies(other, loc, n + 1, turn, filled);
+    }
     nvtile::CommitOp::create(b, loc);
     return stage;
   }
 
+  /// Begins the copies of loop `n`'s tiles at `j`.
+  void emitOwnCopies(OpBuilder &b, size_t n, Value j, Value stage) {
+    BodyCloner cloner(b, chain.loops[n], j);
+    for (auto [load, buffer] : llvm::zip(chain.loads[n], shared))
+      flashc::emitCopy(b, load, cloner.clone(load.getOffsets()), cloner.clone(load.getValid()),
+                       {buffer, stage});
+  }
+
   LoopChain &chain;
   int64_t stages;
-  Value begin, end, step;
-  SmallVector<Value> shared;
+  Value step;
+  SmallVector<Value> shared, starts;
 };
 
 } // namespace

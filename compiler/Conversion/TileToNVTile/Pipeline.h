@@ -2,8 +2,8 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// Loops over key tiles that follow one another (masked, full, masked) are one stream of tiles: the copies of
-// a tile are begun `stages - 1` tiles ahead, across the ends of loops.
+// Loops over key tiles that follow one another (the first tile, full ones, partial ones) are one stream of tiles: the
+// copies of a tile are begun `stages - 1` tiles ahead, across the ends of loops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +22,23 @@ struct SharedTile {
   mlir::Value buffer, stage;
 };
 
-/// Loops that follow one another: each begins where the one before it ends, and all of them load the same
-/// tiles for products.
+/// Loops that follow one another in a block, with bounds that are known before the first, and that load tiles of the
+/// same memory for products.
 struct LoopChain {
+  /// A loop before the others that looks at the tiles of their first turn, at most, and leaves them (the attribute
+  /// tile.peek); with its loads for products. Null where there is none.
+  mlir::scf::ForOp peek;
+  llvm::SmallVector<tile::LoadOp> peekLoads;
   llvm::SmallVector<mlir::scf::ForOp> loops;
   /// Per loop, the loads of its body whose tiles products read, in the order of the first loop.
   llvm::SmallVector<llvm::SmallVector<tile::LoadOp>> loads;
+
+  llvm::SmallVector<llvm::ArrayRef<tile::LoadOp>> allLoads() const {
+    llvm::SmallVector<llvm::ArrayRef<tile::LoadOp>> all(loads.begin(), loads.end());
+    all.push_back(peekLoads);
+    return all;
+  }
+  mlir::scf::ForOp first() const { return peek ? peek : loops.front(); }
 };
 
 /// Whether a product reads the result of `load`.

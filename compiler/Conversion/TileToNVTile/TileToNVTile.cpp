@@ -94,9 +94,8 @@ private:
     SmallVector<LoopChain> chains = findChains(kernel.getBody().front());
     llvm::SmallPtrSet<Operation *, 16> piped;
     for (LoopChain &chain : chains)
-      for (const auto &loads : chain.loads)
-        for (tile::LoadOp load : loads)
-          piped.insert(load);
+      for (ArrayRef<tile::LoadOp> loads : chain.allLoads())
+        piped.insert(loads.begin(), loads.end());
     SmallVector<tile::LoadOp> single;
     kernel.walk([&](tile::LoadOp load) {
       if (feedsProduct(load) && !piped.contains(load))
@@ -108,6 +107,8 @@ private:
       Location loc = load.getLoc();
       Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
       Value buffer = buffers.get(load, 1, kFirstSingle + n);
+      if (load->getBlock() != &kernel.getBody().front()) // a block that works for several points
+        nvtile::BarrierOp::create(builder, loc);
       emitCopy(builder, load, load.getOffsets(), load.getValid(), {buffer, zero});
       nvtile::CommitOp::create(builder, loc);
       shared[load.getTile()] = {buffer, zero};
@@ -124,14 +125,14 @@ private:
   /// Left operands that stay the same are read into registers before the first chain's loops, once their
   /// copies, which are the oldest, have come.
   void readQueries(LoopChain &chain, ArrayRef<tile::LoadOp> single) {
-    OpBuilder builder(chain.loops.front());
+    OpBuilder builder(chain.first());
     int64_t pending = std::max<int64_t>(schedule.getStages() - 1, 1);
     bool isWaiting = false;
     for (tile::LoadOp load : single) {
       bool isLeft = llvm::all_of(load->getUses(), [](OpOperand &use) {
         return isa<tile::DotOp>(use.getOwner()) && use.getOperandNumber() == 0;
       });
-      if (!isLeft || load->getBlock() != chain.loops.front()->getBlock())
+      if (!isLeft || load->getBlock() != chain.first()->getBlock())
         continue;
       if (!isWaiting)
         nvtile::WaitOp::create(builder, load.getLoc(), pending);

@@ -131,6 +131,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     - (O4) regions as in flash.attention (A9 to A11).
     - (O5) `boundary` and `heads` stand on the tile form only.
     - (O6) base is 0 or 2.
+    - (O7) `fixed` stands on the tile form with init and without row_max, with base 2.
 
     Example, on tiles:
 
@@ -150,7 +151,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
                        Optional<Flash_LengthTensor>:$seqused_k,
                        Variadic<Flash_Capture>:$captures,
                        F32Attr:$scale, DefaultValuedAttr<I32Attr, "2">:$base, UnitAttr:$boundary,
-                       UnitAttr:$heads, OptionalAttr<Flash_ScheduleAttr>:$schedule);
+                       UnitAttr:$heads, UnitAttr:$fixed, OptionalAttr<Flash_ScheduleAttr>:$schedule);
   let results = (outs Flash_F32Tensor:$m, Flash_F32Tensor:$l, Flash_F32Tensor:$acc,
                       Optional<Flash_F32Tensor>:$row_max);
   let regions = (region AnyRegion:$score, AnyRegion:$mask);

@@ -80,8 +80,28 @@ bool isLoopState(OnlineAttentionOp op) {
          llvm::equal(loop.getRegionIterArgs(), op.getInit());
 }
 
+/// The same with a reference that stays: weights are exp2(s c - m c), fused, and nothing is rescaled.
+void lowerFixed(OpBuilder &b, OnlineAttentionOp op) {
+  Location loc = op.getLoc();
+  TileMath math(b, loc, op.getBase());
+  bool isFolded = op.getScore().empty();
+  Scores scores = emitScores(b, op, math, /*isScaled=*/!isFolded, op.getHeads());
+  Value m = op.getInit()[0];
+  Value p = math.fusedExp(scores.s, isFolded ? op.getScale().convertToFloat() : 1.0, m);
+  Value l = tile::ReduceOp::create(b, loc, m.getType(), tile::ReduceKind::Sum, p);
+  l = arith::AddFOp::create(b, loc, op.getInit()[1], l);
+  Value rounded = math.round(p, cast<RankedTensorType>(op.getV().getType()).getElementType());
+  // Without keep: a NaN of V that the mask drops shows in acc, and the exact attempt follows.
+  Value acc = tile::DotOp::create(b, loc, op.getAcc().getType(), rounded, op.getV(),
+                                  op.getInit()[2], /*keep=*/Value(), /*transpose_b=*/false,
+                                  /*idle_rows=*/false);
+  op.replaceAllUsesWith(ValueRange{m, l, acc});
+}
+
 /// Algorithm 1, lines 9 to 13, with the running maximum as reference.
 void lower(OpBuilder &b, OnlineAttentionOp op) {
+  if (op.getFixed())
+    return lowerFixed(b, op);
   Location loc = op.getLoc();
   TileMath math(b, loc, op.getBase());
   // Without a score region the maximum is that of the bare products, and scaled by rows.

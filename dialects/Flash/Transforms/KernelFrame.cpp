@@ -61,6 +61,9 @@ func::FuncOp flashc::flash::createSizer(OpBuilder &builder, func::FuncOp source,
 
 namespace {
 
+/// Grid points of packed sequences on a device: a few for each multiprocessor of the largest.
+constexpr int64_t kMostBlocks = 4096;
+
 Value emitDim(OpBuilder &b, Location loc, Value memory, int64_t dim) {
   return b.createOrFold<memref::DimOp>(loc, memory, dim);
 }
@@ -92,7 +95,8 @@ public:
     sequences =
         isPacked ? x.sub(emitDim(b, loc, memory.cuSeqlensQ, 0), 1) : emitDim(b, loc, memory.q, 0);
     // Where all sequences are alike there is no need to walk over them.
-    isUniform = !isPacked && !(memory.sequsedK && shape.split);
+    // On a device, parts beyond the keys in use are empty instead of absent.
+    isUniform = !isPacked && (shape.isOnDevice || !(memory.sequsedK && shape.split));
     if (isUniform)
       uniform = emitCounts(b, zero);
   }
@@ -129,6 +133,22 @@ public:
     return n;
   }
 
+  /// At least as many points as there are, from the shapes alone. Every sequence may end in the middle of a tile.
+  Value emitBound(OpBuilder &b) {
+    Index x(b, loc);
+    Value queries = emitDim(b, loc, memory.q, 1);
+    Value tiles;
+    if (shape.kind == RowKind::Heads)
+      tiles = x.mul(x.mul(kvHeads, x.ceilDiv(group, shape.rows)), queries);
+    else
+      tiles = x.mul(heads, x.add(x.div(queries, shape.rows), sequences));
+    if (!shape.forEachPart)
+      return tiles;
+    return x.mul(tiles, x.add(x.div(emitDim(b, loc, memory.k, 1), shape.split), 1));
+  }
+
+  bool isExact() const { return isUniform || !shape.isOnDevice; }
+
   /// Tiles and parts of all sequences.
   std::pair<Value, Value> emitTotals(OpBuilder &b) {
     Index x(b, loc);
@@ -153,7 +173,22 @@ public:
     Value local; // number among the sequence's tiles or parts
     Value partsBefore = zero;
     Counts n;
-    if (isUniform) {
+    if (isUniform && shape.headsTogether > 1 && shape.kind == RowKind::Queries &&
+        !shape.forEachPart) {
+      // Sections of heads, in which tiles of one number follow one another.
+      n = uniform;
+      Value perHead = x.ceilDiv(n.sq, shape.rows), all = x.mul(sequences, heads);
+      Value section = x.div(number, x.mul(perHead, shape.headsTogether));
+      Value first = x.mul(section, shape.headsTogether);
+      Value count = x.min(x.sub(all, first), shape.headsTogether);
+      Value inSection = x.sub(number, x.mul(first, perHead));
+      Value head = x.add(first, x.rem(inSection, count));
+      p.sequence = x.div(head, heads);
+      if (memory.sequsedK)
+        n.sk = emitLength(b, loc, memory.sequsedK, p.sequence);
+      local = x.add(x.mul(x.rem(head, heads), perHead), x.div(inSection, count));
+      partsBefore = x.mul(x.mul(p.sequence, n.tiles), n.parts);
+    } else if (isUniform) {
       n = uniform;
       Value perSequence = shape.forEachPart ? x.mul(n.tiles, n.parts) : n.tiles;
       p.sequence = x.div(number, perSequence);
@@ -238,15 +273,37 @@ void flashc::flash::emitGrid(OpBuilder &b, Location loc, const AttentionMemory &
                              const GridShape &shape,
                              llvm::function_ref<void(OpBuilder &, const GridPoint &)> body) {
   Grid grid(b, loc, memory, shape);
-  auto [tiles, parts] = grid.emitTotals(b);
-  Value points = shape.forEachPart ? parts : tiles;
-  auto forall = scf::ForallOp::create(b, loc, ArrayRef<OpFoldResult>{points},
-                                      /*outputs=*/ValueRange{}, /*mapping=*/std::nullopt);
+  auto emitForall = [&](Value points) {
+    return scf::ForallOp::create(b, loc, ArrayRef<OpFoldResult>{points},
+                                 /*outputs=*/ValueRange{}, /*mapping=*/std::nullopt);
+  };
+  auto emitBody = [&](OpBuilder &inner, Value number) {
+    body(inner, grid.emitPoint(inner, number));
+  };
+  auto countPoints = [&](OpBuilder &builder) {
+    auto [tiles, parts] = grid.emitTotals(builder);
+    return shape.forEachPart ? parts : tiles;
+  };
+  if (grid.isExact()) {
+    auto forall = emitForall(countPoints(b));
+    OpBuilder inner(forall.getBody(), forall.getBody()->begin());
+    return emitBody(inner, forall.getInductionVar(0));
+  }
+  // The bound may be far from the true number: no more points than keep a device busy, each of which works for
+  // as many others as it takes.
+  Index x(b, loc);
+  Value launched = x.min(grid.emitBound(b), kMostBlocks);
+  auto forall = emitForall(launched);
   OpBuilder inner(forall.getBody(), forall.getBody()->begin());
-  body(inner, grid.emitPoint(inner, forall.getInductionVar(0)));
+  scf::ForOp::create(inner, loc, forall.getInductionVar(0), countPoints(inner), launched,
+                     ValueRange(), [&](OpBuilder &nested, Location, Value number, ValueRange) {
+                       emitBody(nested, number);
+                       scf::YieldOp::create(nested, loc);
+                     });
 }
 
 Value flashc::flash::emitPartCount(OpBuilder &b, Location loc, const AttentionMemory &memory,
-                                   const GridShape &shape) {
-  return Grid(b, loc, memory, shape).emitTotals(b).second;
+                                   const GridShape &shape, bool isForHost) {
+  Grid grid(b, loc, memory, shape);
+  return isForHost && !grid.isExact() ? grid.emitBound(b) : grid.emitTotals(b).second;
 }

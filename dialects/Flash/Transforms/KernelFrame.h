@@ -63,6 +63,11 @@ struct GridShape {
   RowKind kind = RowKind::Queries;
   int64_t split = 0;
   bool forEachPart = false;
+  /// Whether lengths lie in memory that the host cannot read when it counts grid points: the grid is then sized by
+  /// shapes alone.
+  bool isOnDevice = false;
+  /// Heads whose tiles alternate, so that the longest tiles of all of them come first while they share a cache.
+  int64_t headsTogether = 1;
 };
 
 /// Emits the parallel loop over all grid points and calls `body` inside it.
@@ -70,9 +75,10 @@ void emitGrid(mlir::OpBuilder &builder, mlir::Location loc, const AttentionMemor
               const GridShape &shape,
               llvm::function_ref<void(mlir::OpBuilder &, const GridPoint &)> body);
 
-/// The number of parts of all tiles together, an index.
+/// The number of parts of all tiles together, an index. For the host, where it cannot read lengths, at least as many.
 mlir::Value emitPartCount(mlir::OpBuilder &builder, mlir::Location loc,
-                          const AttentionMemory &memory, const GridShape &shape);
+                          const AttentionMemory &memory, const GridShape &shape,
+                          bool isForHost = false);
 
 } // namespace flashc::flash
 

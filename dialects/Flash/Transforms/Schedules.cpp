@@ -41,5 +41,6 @@ ScheduleProblem flashc::flash::problemOf(AttentionOp op) {
   problem.isBF16 = q.getElementType().isBF16();
   problem.isF32 = q.getElementType().isF32();
   problem.isMasked = !op.getMask().empty();
+  problem.isPacked = bool(op.getCuSeqlensQ());
   return problem;
 }

@@ -5,8 +5,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Flash/Transforms/Index.h"
+#include "dialects/Flash/Transforms/KernelBuilder.h"
 #include "dialects/Flash/Transforms/KeyRanges.h"
 #include "dialects/Flash/Transforms/Passes.h"
+#include "dialects/Flash/Transforms/TileMath.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace flashc::flash {
@@ -19,6 +21,14 @@ using namespace flashc;
 using namespace flashc::flash;
 
 namespace {
+
+/// |m| up to which s c - m c may be fused: 2^12 in units of the exponent.
+constexpr double kFusedReferenceBound = 4096 * llvm::numbers::ln2;
+/// Keys whose scores a reference is taken from: any will do.
+constexpr int64_t kPeekedKeys = 16;
+/// Sums of weights between which an optimistic reference has lost no accuracy: below, weights may have been
+/// flushed; the upper one is half of f32's range.
+constexpr double kLeastWeight = 0x1p-60, kMostWeight = 0x1p126;
 
 /// Clones `loop` over [from, to) with `init`.
 scf::ForOp cloneLoop(OpBuilder &b, scf::ForOp loop, Value from, Value to, ValueRange init) {
@@ -57,6 +67,125 @@ void jump(scf::ForOp loop, Value from, Value distance) {
     use->set(key);
 }
 
+/// Bounds of the loop over full tiles and of the one over partial tiles. Where `skipped` is given, turns of the
+/// latter from fullBegin on stand for keys that lie so much further.
+struct KeyLoops {
+  Value fullBegin, fullEnd, partialBegin, partialEnd, skipped;
+};
+
+/// The two loops, from `state` on; `adapt` changes the op in both.
+ValueRange emitLoops(OpBuilder &b, scf::ForOp loop, const KeyLoops &loops, ValueRange state,
+                     llvm::function_ref<void(OnlineAttentionOp)> adapt) {
+  scf::ForOp full = cloneLoop(b, loop, loops.fullBegin, loops.fullEnd, state);
+  makeFull(full);
+  scf::ForOp partial = cloneLoop(b, loop, loops.partialBegin, loops.partialEnd, full.getResults());
+  if (loops.skipped)
+    jump(partial, loops.fullBegin, loops.skipped);
+  if (adapt)
+    for (scf::ForOp each : {full, partial})
+      each.walk([&](OnlineAttentionOp op) { adapt(op); });
+  return partial.getResults();
+}
+
+bool isOptimistic(OnlineAttentionOp op) {
+  auto schedule =
+      op->getParentOfType<func::FuncOp>()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+  // The row max must be exact; it is asked for rarely. Rows of heads are few.
+  return schedule && schedule.getReference() == Reference::Optimistic && !op.getRowMax() &&
+         !op.getHeads();
+}
+
+/// Whether the rows of an optimistic state are right, and those that matter none the less finite: nothing
+/// overflowed, the reference is in the range of fused exponents, and the weights, at least 1 in sum where the first
+/// tile has a key of the row, did not vanish otherwise.
+Value emitCheck(OpBuilder &b, Location loc, OnlineAttentionOp op, Value reference, Value l,
+                Value acc) {
+  Index x(b, loc);
+  TileMath math(b, loc, op.getBase());
+  auto compare = [&](arith::CmpFPredicate predicate, Value value, double bound) -> Value {
+    return arith::CmpFOp::create(b, loc, predicate, value, math.constant(value.getType(), bound));
+  };
+  Value size = math::AbsFOp::create(b, loc, reference);
+  Value isRight = compare(arith::CmpFPredicate::OLE, size, kFusedReferenceBound);
+  isRight = x.both(isRight, compare(arith::CmpFPredicate::OGE, l, kLeastWeight));
+  isRight = x.both(isRight, compare(arith::CmpFPredicate::OLE, l, kMostWeight));
+  // Rows of the tile beyond the last query do not matter.
+  if (auto load = op.getQ().getDefiningOp<tile::LoadOp>()) {
+    auto rowType = cast<RankedTensorType>(l.getType());
+    Value row = tile::CoordsOp::create(b, loc, tileOf(rowType.getShape(), b.getIndexType()),
+                                       x.constant(0), 0);
+    Value isPadding = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row,
+                                            math.splat(load.getValid()[0], rowType.getShape()));
+    isRight = arith::OrIOp::create(b, loc, isRight, isPadding);
+  }
+  // 0 times what is not finite is NaN. A NaN in a value of V that was masked off comes to light here too.
+  Value zeros = arith::MulFOp::create(b, loc, acc, math.constant(acc.getType(), 0.0));
+  Value isFinite = compare(arith::CmpFPredicate::OEQ, zeros, 0.0);
+  return tile::AllOp::create(b, loc, b.getI1Type(), x.both(isFinite, math.broadcast(isRight, acc)));
+}
+
+/// The row maxima of the first keys of the tile at `from`, where it lies before `to`, else -inf. The loops that follow
+/// begin with that tile.
+Value emitPeek(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op, Value from, Value to) {
+  Location loc = loop.getLoc();
+  auto body = [&](OpBuilder &inner, Location, Value j, ValueRange carried) {
+    IRMapping map;
+    map.map(loop.getInductionVar(), j);
+    for (Operation &each : *loop.getBody()) {
+      if (&each == op.getOperation())
+        break;
+      inner.clone(each, map);
+    }
+    SmallVector<Value> at, captures;
+    for (Value value : op.getAt())
+      at.push_back(map.lookupOrDefault(value));
+    for (Value value : op.getCaptures())
+      captures.push_back(map.lookupOrDefault(value));
+    Value q = map.lookupOrDefault(op.getQ());
+    auto load = map.lookupOrDefault(op.getK()).getDefiningOp<tile::LoadOp>();
+    auto keyType = cast<RankedTensorType>(load.getTile().getType());
+    int64_t keys = std::min(keyType.getDimSize(0), kPeekedKeys);
+    load.getTile().setType(keyType.clone({keys, keyType.getDimSize(1)}));
+    load.getValidMutable()[0].assign(Index(inner, loc).min(load.getValid()[0], keys));
+    Value k = load.getTile();
+    load->moveBefore(inner.getBlock(), inner.getBlock()->end());
+    SmallVector<int64_t> shape = {cast<RankedTensorType>(q.getType()).getDimSize(0), keys};
+    auto scores = ScoresOp::create(inner, loc, tileOf(shape, inner.getF32Type()),
+                                   tileOf(shape, inner.getI1Type()), q, k, at, captures,
+                                   op.getScaleAttr(), op.getBoundaryAttr());
+    cloneRegionOnMemory(op.getScore(), scores.getScore(), captures);
+    cloneRegionOnMemory(op.getMask(), scores.getMask(), captures);
+    Value m = tile::ReduceOp::create(inner, loc, carried[0].getType(), tile::ReduceKind::MaxNum,
+                                     scores.getS());
+    scf::YieldOp::create(inner, loc, TileMath(inner, loc, op.getBase()).maximum(carried[0], m));
+  };
+  auto peek = scf::ForOp::create(b, loc, from, to, loop.getStep(), loop.getInitArgs()[0], body);
+  peek->setAttr(tile::kPeekAttrName, b.getUnitAttr());
+  return peek.getResult(0);
+}
+
+/// Exponents relative to the row maxima of one tile, a full one where there is one: the loops need no maximum and
+/// rescale nothing. Where that went wrong, all is computed again, exactly.
+ValueRange emitOptimistic(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op,
+                          const KeyLoops &loops, Value begin, Value end) {
+  Location loc = loop.getLoc();
+  Index x(b, loc);
+  int64_t bc = cast<RankedTensorType>(op.getK().getType()).getDimSize(0);
+  Value hasFull = x.lt(loops.fullBegin, loops.fullEnd);
+  Value first = x.select(hasFull, loops.fullBegin, begin);
+  Value last = x.select(hasFull, loops.fullEnd, end);
+  Value m = emitPeek(b, loop, op, first, x.min(x.add(first, bc), last));
+  m = TileMath(b, loc, op.getBase()).safeReference(m);
+  ValueRange state = emitLoops(b, loop, loops, {m, loop.getInitArgs()[1], loop.getInitArgs()[2]},
+                               [](OnlineAttentionOp each) { each.setFixed(true); });
+  Value isRight = emitCheck(b, loc, op, m, state[1], state[2]);
+  auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), isRight, /*withElseRegion=*/true);
+  OpBuilder yes = branch.getThenBodyBuilder(), no = branch.getElseBodyBuilder();
+  scf::YieldOp::create(yes, loc, ValueRange{m, state[1], state[2]});
+  scf::YieldOp::create(no, loc, cloneLoop(no, loop, begin, end, loop.getInitArgs()).getResults());
+  return branch.getResults();
+}
+
 void split(scf::ForOp loop, OnlineAttentionOp op) {
   OpBuilder b(loop);
   Location loc = loop.getLoc();
@@ -83,18 +212,18 @@ void split(scf::ForOp loop, OnlineAttentionOp op) {
   fullBegin = x.select(none, begin, fullBegin);
   fullStop = x.select(none, begin, fullStop);
 
-  // The order of tiles is free. Partial ones before and after the full ones share a loop, half of the code.
-  scf::ForOp full = cloneLoop(b, loop, fullBegin, fullStop, loop.getInitArgs());
-  makeFull(full);
-  Value skipped = x.sub(fullStop, fullBegin);
-  scf::ForOp partial;
+  // The order of tiles is free. Partial ones before and after the full ones share a loop, half of the code:
+  // its turns are their keys without the full ones between.
+  KeyLoops loops = {fullBegin, fullStop, begin, end, Value()};
   if (op.getMask().empty()) {
-    partial = cloneLoop(b, loop, fullStop, end, full.getResults());
+    loops.partialBegin = fullStop;
   } else {
-    partial = cloneLoop(b, loop, begin, x.sub(end, skipped), full.getResults());
-    jump(partial, fullBegin, skipped);
+    loops.skipped = x.sub(fullStop, fullBegin);
+    loops.partialEnd = x.sub(end, loops.skipped);
   }
-  loop.replaceAllUsesWith(partial.getResults());
+  ValueRange results = isOptimistic(op) ? emitOptimistic(b, loop, op, loops, begin, end)
+                                        : emitLoops(b, loop, loops, loop.getInitArgs(), {});
+  loop.replaceAllUsesWith(results);
   loop.erase();
 }
 

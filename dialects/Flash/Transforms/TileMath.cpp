@@ -44,6 +44,14 @@ Value TileMath::exp(Value x) {
                               arith::FastMathFlags::afn);
 }
 
+Value TileMath::fusedExp(Value x, double scale, Value m) {
+  constexpr double kLog2e = 1.0 / llvm::numbers::ln2;
+  Value reference = arith::MulFOp::create(b, loc, m, constant(m.getType(), -kLog2e));
+  Value exponent = math::FmaOp::create(b, loc, x, constant(x.getType(), scale * kLog2e),
+                                       broadcast(reference, x));
+  return math::Exp2Op::create(b, loc, exponent, arith::FastMathFlags::afn);
+}
+
 Value TileMath::maximum(Value x, Value y) {
   Value isLarger = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, y, x);
   return arith::SelectOp::create(b, loc, isLarger, y, x);

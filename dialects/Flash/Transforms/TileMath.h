@@ -31,6 +31,8 @@ public:
   mlir::Value broadcast(mlir::Value row, mlir::Value like);
   /// exp(x) for x <= 0, flushed to 0 under 2^-126: the only place that knows the exponent base.
   mlir::Value exp(mlir::Value x);
+  /// exp(scale x - m) for a tile x and rows m, as exp2 of one fused multiply-add (base 2).
+  mlir::Value fusedExp(mlir::Value x, double scale, mlir::Value m);
   /// The reference to subtract: m, or 0 where m is -inf, so that no -inf - -inf arises.
   mlir::Value safeReference(mlir::Value m);
   /// exp(m - reference): the factor that moves a state from m to a new reference.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
 #include "dialects/Flash/Transforms/TileMath.h"
@@ -22,6 +23,9 @@ using namespace flashc;
 using namespace flashc::flash;
 
 namespace {
+
+/// Heads whose K and V a GPU's second-level cache holds at once, at the lengths where it matters.
+constexpr int64_t kHeadsTogether = 8;
 
 /// Emits the tile of each value that the function returns, by walking back from its definition.
 class TileEmitter {
@@ -76,7 +80,7 @@ private:
           nested, loc, types, q, k, v, state, kernel.at(keys), Value(), Value(), Value(),
           memory.captures, op.getScaleAttr(), op.getBaseAttr(), nested.getUnitAttr(),
           schedule.getRows() == RowKind::Heads ? nested.getUnitAttr() : UnitAttr(),
-          /*schedule=*/nullptr);
+          /*fixed=*/UnitAttr(), /*schedule=*/nullptr);
       cloneRegionOnMemory(op.getScore(), inner.getScore(), memory.captures);
       cloneRegionOnMemory(op.getMask(), inner.getMask(), memory.captures);
       return SmallVector<Value>(inner.getResults());
@@ -194,6 +198,11 @@ public:
 
   LogicalResult emit() {
     GridShape tiles = {schedule.getTile()[0], schedule.getRows(), schedule.getSplit(), false};
+    auto target = func->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttrName);
+    if (target && lookupTarget(target.getName())->kind == TargetKind::GPU) {
+      tiles.isOnDevice = true;
+      tiles.headsTogether = kHeadsTogether;
+    }
     if (!schedule.getSplit())
       return emitKernel(0, tiles,
                         [&](OpBuilder &b, KernelBuilder &kernel, TileEmitter &emitter,
@@ -290,7 +299,7 @@ private:
     func::FuncOp sizer = createSizer(b, func, schedule);
     b.setInsertionPointToStart(&sizer.getBody().front());
     MemoryMap map(func, sizer);
-    Value count = emitPartCount(b, loc, lookup(map), shape);
+    Value count = emitPartCount(b, loc, lookup(map), shape, /*isForHost=*/true);
     func::ReturnOp::create(b, loc, PartStates(b, loc, Value(), count, op).bytes());
   }
 

@@ -44,7 +44,7 @@ void rewrite(AttentionOp op) {
       b, loc, onlineTypes, op.getQ(), op.getK(), op.getV(),
       /*init=*/ValueRange{}, /*at=*/ValueRange{}, op.getCuSeqlensQ(), op.getCuSeqlensK(),
       op.getSequsedK(), op.getCaptures(), op.getScaleAttr(), b.getI32IntegerAttr(base),
-      /*boundary=*/nullptr, /*heads=*/nullptr, op.getScheduleAttr());
+      /*boundary=*/nullptr, /*heads=*/nullptr, /*fixed=*/nullptr, op.getScheduleAttr());
   online.getScore().takeBody(op.getScore());
   online.getMask().takeBody(op.getMask());
   ValueRange state = online.getResults();

@@ -115,8 +115,10 @@ LogicalResult DotOp::verify() {
   if (getTransposeB())
     std::swap(bRows, bColumns);
   auto result = cast<RankedTensorType>(getResult().getType());
+  // Of a b that holds columns of the result as rows, the first may do.
+  bool areColumns = getTransposeB() ? columns <= bColumns : columns == bColumns;
   if (!aType || aType != bType || !type || !type.isF32() || aRows != rows || aColumns != bRows ||
-      bColumns != columns || !isa_and_nonnull<FragmentAttr>(result.getEncoding()))
+      !areColumns || !isa_and_nonnull<FragmentAttr>(result.getEncoding()))
     return emitOpError() << "(D1) expected agreeing shapes and one element type, and an f32 "
                             "fragment as result, got "
                          << getA().getType() << ", " << getB().getType() << " and " << result;

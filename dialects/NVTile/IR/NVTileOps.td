@@ -172,7 +172,8 @@ def NVTile_DotOp : NVTile_Op<"dot", [AttrSizedOperandSegments, MemoryEffects<[Me
     As `tile.dot`, with b in shared memory, a in registers or there too. With `finite` false, b may hold infinities
     and NaNs at k where keep is false; with `finite` true, or without keep, it does not, or they count.
 
-    - (D1) shapes agree; a and b have one element type, the result is f32 in an `#nvtile.fragment`.
+    - (D1) shapes agree, except that with `transpose_b` the result may have fewer columns than b has rows: the first of
+      them; a and b have one element type, the result is f32 in an `#nvtile.fragment`.
     - (D2) init has the result's type; keep has a's shape, of i1, and comes with finite.
 
     Example: `%s = nvtile.dot %q, %k[%stage] {transpose_b} : tensor<128x64xbf16, #nvtile.operand<warps = 4>>, !nvtile.shared<2 x 64 x 64 x bf16> -> tensor<128x64xf32, #nvtile.fragment<warps = [4, 1]>>`

@@ -21,6 +21,9 @@
 
 namespace flashc::tile {
 
+/// On a loop of at most one turn: it loads tiles that the next loop's first turn loads again.
+constexpr llvm::StringLiteral kPeekAttrName = "tile.peek";
+
 /// Whether `type` is a tile: a static tensor of rank 1 or 2.
 inline bool isTile(mlir::Type type) {
   auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);

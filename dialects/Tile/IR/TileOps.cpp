@@ -89,6 +89,12 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
+LogicalResult AllOp::verify() {
+  if (!tensorOf(getSource()).getElementType().isInteger(1))
+    return emitOpError() << "(U1) expected a tile of i1, got " << getSource().getType();
+  return success();
+}
+
 LogicalResult BroadcastOp::verify() {
   RankedTensorType source = tensorOf(getSource()), result = tensorOf(getResult());
   if (source.getRank() != 1 || result.getRank() != 2 ||

@@ -116,6 +116,21 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_AllOp : Tile_Op<"all", [Pure]> {
+  let summary = "Whether all elements of a tile hold";
+  let description = [{
+    One answer for the whole grid point.
+
+    - (U1) x is a tile of i1.
+
+    Example: `%ok = tile.all %finite : tensor<64x32xi1>`
+  }];
+  let arguments = (ins Tile_Tensor:$source);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "Repeats a row vector's entries along the columns";
   let description = [{
