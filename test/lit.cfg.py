@@ -3,6 +3,7 @@
 # Run by CTest, or by hand with the lit of LLVM 22: lit -v build/test/lit --filter Dialect
 import os
 import platform
+import shutil
 
 import lit.formats
 
@@ -33,6 +34,9 @@ if os.path.exists(os.path.join(bin_dir, "flashc")):
     config.available_features.add("flashc")
 if config.python:
     config.available_features.add("python")
+# Where flashc looks for the CUDA toolkit's assembler.
+if os.path.exists("/usr/local/cuda/bin/ptxas") or shutil.which("ptxas"):
+    config.available_features.add("ptxas")
 # What this processor can run; the least that is asked of a machine is AVX2 and FMA.
 try:
     with open("/proc/cpuinfo") as info:

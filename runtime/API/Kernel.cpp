@@ -73,9 +73,9 @@ void checkFeatures(const KernelInfo &info) {
 } // namespace
 
 Kernel::Kernel(std::span<const std::byte> file, const std::string &target) {
-  const std::span<const std::byte> object = selectImage(file, target);
-  bytes.assign(object.begin(), object.end());
-  load();
+  const KernelImage image = selectImage(file, target);
+  bytes.assign(image.object.begin(), image.object.end());
+  load(image.cubin);
   const char *kind = device ? "cuda" : "cpu";
   if (!target.empty() && target != kernelInfo.target && target != kind)
     throw StatusError(FLASHC_ERROR_UNSUPPORTED,
@@ -83,7 +83,7 @@ Kernel::Kernel(std::span<const std::byte> file, const std::string &target) {
                              ", got one for ", kernelInfo.target));
 }
 
-void Kernel::load() {
+void Kernel::load(std::span<const std::byte> cubin) {
   if (!cuda::DeviceKernel::recognizes(bytes)) {
     loadForCPU();
     return;
@@ -93,7 +93,7 @@ void Kernel::load() {
   if (!kernelInfo.isForGPU())
     fail("kernel object: expected kernels in the description of PTX, got none");
   device = std::make_unique<const cuda::DeviceKernel>(bytes, kernelInfo.name, kernelInfo.target,
-                                                      *kernelInfo.launchPlan);
+                                                      *kernelInfo.launchPlan, cubin);
 }
 
 void Kernel::loadForCPU() {

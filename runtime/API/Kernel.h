@@ -63,7 +63,7 @@ private:
   using RunFunction = void(void *const *args, int64_t phase, int64_t point, void *scratch,
                            void *workspace);
 
-  void load();
+  void load(std::span<const std::byte> cubin);
   void loadForCPU();
   size_t workspaceSize(const Binding &binding) const;
   void runOnCPU(void *const *args, void *workspace, int threads) const;

@@ -18,17 +18,22 @@ namespace {
 /// What this machine has; the GPUs are only asked for when an image is for one.
 class Machine {
 public:
+  explicit Machine(const std::string &wanted) : wanted(wanted) {}
+
   bool runs(const BundleImage &image) {
     const TargetInfo *target = lookupTarget(image.target);
     if (!target)
       return false;
     if (image.kind == BundleImage::Kind::Object)
       return HostCPU::get().canRun(*target);
-    // A kernel is described in its PTX, which the driver or nvJitLink makes a cubin of.
-    return image.kind == BundleImage::Kind::PTX &&
-           std::any_of(devices().begin(), devices().end(), [&](const cuda::DeviceFacts &device) {
-             return cuda::canRun(device.capability, image.target);
-           });
+    // A kernel is described in its PTX; a cubin of it only spares compiling.
+    if (image.kind != BundleImage::Kind::PTX || devices().empty())
+      return false;
+    const auto runsOn = [&](const cuda::DeviceFacts &device) {
+      return cuda::canRun(device.capability, image.target);
+    };
+    return wanted == image.target ? std::any_of(found.begin(), found.end(), runsOn)
+                                  : runsOn(found.front());
   }
 
   std::string describe() const {
@@ -48,6 +53,7 @@ private:
     return found;
   }
 
+  const std::string &wanted;
   bool asked = false;
   std::vector<cuda::DeviceFacts> found;
   std::string whyNone;
@@ -55,14 +61,19 @@ private:
 
 } // namespace
 
-std::span<const std::byte> selectImage(std::span<const std::byte> file, const std::string &wanted) {
+KernelImage selectImage(std::span<const std::byte> file, const std::string &wanted) {
   if (!isBundle(file))
-    return file;
+    return {file, {}};
   const std::vector<BundleImage> images = readBundle(file);
-  Machine machine;
-  if (const BundleImage *image = chooseImage(
-          images, {[&](const BundleImage &each) { return machine.runs(each); }, wanted}))
-    return image->bytes;
+  Machine machine(wanted);
+  const BundleChoice choice = {[&](const BundleImage &each) { return machine.runs(each); }, wanted};
+  if (const BundleImage *image = chooseImage(images, choice)) {
+    KernelImage result = {image->bytes, {}};
+    for (const BundleImage &other : images)
+      if (other.kind == BundleImage::Kind::Cubin && other.target == image->target)
+        result.cubin = other.bytes;
+    return result;
+  }
   throw StatusError(FLASHC_ERROR_UNSUPPORTED,
                     concat("expected a bundle with an image that this machine (",
                            machine.describe(), ") runs",

@@ -14,11 +14,17 @@
 
 namespace flashc {
 
+/// What to load, parts of a file.
+struct KernelImage {
+  std::span<const std::byte> object;
+  std::span<const std::byte> cubin; ///< of an object that is PTX, compiled ahead; empty: none
+};
+
 /// The object in `file` to load: the file itself, or of a bundle the best image that this machine
-/// runs. `wanted` narrows a bundle down to "cpu", "cuda" or one target; "" takes a GPU's image
-/// before a CPU's. Throws Error for a damaged bundle, and StatusError (FLASHC_ERROR_UNSUPPORTED)
-/// where no image will do.
-std::span<const std::byte> selectImage(std::span<const std::byte> file, const std::string &wanted);
+/// runs: for the first GPU, else for the processor. `wanted` narrows a bundle down to "cpu", "cuda"
+/// or one target, for any of the GPUs. Throws Error for a damaged bundle, and StatusError
+/// (FLASHC_ERROR_UNSUPPORTED) where no image will do.
+KernelImage selectImage(std::span<const std::byte> file, const std::string &wanted);
 
 } // namespace flashc
 

@@ -59,9 +59,12 @@ std::string DeviceKernel::readInfo(std::span<const std::byte> object) {
 }
 
 DeviceKernel::DeviceKernel(std::span<const std::byte> object, std::string name, std::string target,
-                           LaunchPlan plan)
-    : code{std::string(textOf(object)), std::move(name), std::move(target),
-           std::move(plan.launches)},
+                           LaunchPlan plan, std::span<const std::byte> cubin)
+    : code{std::string(textOf(object)),
+           std::move(name),
+           std::move(target),
+           std::move(plan.launches),
+           {cubin.begin(), cubin.end()}},
       workspaceBytes(std::move(plan.workspace)) {}
 
 size_t DeviceKernel::workspaceSize(ArgumentShapes shapes) const {

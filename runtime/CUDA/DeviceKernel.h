@@ -43,8 +43,9 @@ public:
   /// The JSON in the first line of such an object. Throws Error where it is not text.
   static std::string readInfo(std::span<const std::byte> object);
 
+  /// `cubin`: of the object's PTX, compiled ahead for the target; empty: none.
   DeviceKernel(std::span<const std::byte> object, std::string name, std::string target,
-               LaunchPlan plan);
+               LaunchPlan plan, std::span<const std::byte> cubin = {});
 
   /// The bytes of workspace for arguments of these shapes. Throws Error.
   size_t workspaceSize(ArgumentShapes shapes) const;

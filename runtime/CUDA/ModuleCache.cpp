@@ -49,7 +49,7 @@ Entries load(const Driver &driver, int ordinal, const DeviceCode &code) {
   checkDevice(facts, code);
   const ContextScope context(driver, ordinal);
   const RelaxedCapture relaxed(driver);
-  const CUmodule module = loadModule(driver, facts, code.ptx, code.name, code.target);
+  const CUmodule module = loadModule(driver, facts, code.ptx, code.name, code.target, code.cubin);
   try {
     Entries entries;
     for (const Launch &launch : code.launches) {
@@ -72,7 +72,7 @@ Entries load(const Driver &driver, int ordinal, const DeviceCode &code) {
 
 /// Everything that tells codes apart: equal text may come with other launches.
 std::string keyOf(const DeviceCode &code) {
-  std::string key = code.target;
+  std::string key = concat(code.target, ' ', code.cubin.size());
   for (const Launch &launch : code.launches)
     key += concat(' ', launch.entry, ' ', launch.sharedBytes);
   return key + '\n' + code.ptx;

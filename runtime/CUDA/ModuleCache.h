@@ -14,6 +14,7 @@
 #include "runtime/CUDA/Driver.h"
 #include "runtime/CUDA/LaunchPlan.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct DeviceCode {
   std::string name;   ///< the kernel's, for messages
   std::string target; ///< "sm_80"
   std::vector<Launch> launches;
+  std::vector<std::byte> cubin; ///< of the PTX, compiled ahead for the target; empty: none
 };
 
 /// A launch's entry on one device, ready to be launched.

@@ -63,6 +63,24 @@ CUmodule loadCubin(const Driver &driver, const DeviceFacts &facts, const std::st
   return nullptr;
 }
 
+/// The cubin that came with the PTX; nullptr with the reason where it will not do.
+CUmodule loadAhead(const Driver &driver, const DeviceFacts &facts, std::span<const std::byte> cubin,
+                   const std::string &target, std::string &reason) {
+  const std::optional<TargetCapability> made = parseTarget(target);
+  // Unlike PTX, machine code is for one major version.
+  if (!made || made->least.major != facts.capability.major || !canRun(facts.capability, target)) {
+    reason = "it is for " + target;
+    return nullptr;
+  }
+  CUmodule module = nullptr;
+  std::string log;
+  const CUresult result = load(driver, cubin.data(), module, log);
+  if (result == CUDA_SUCCESS)
+    return module;
+  reason = concat(driver.nameOf(result), log.empty() ? "" : ": ", log);
+  return nullptr;
+}
+
 } // namespace
 
 std::string readRelease(std::string_view version) {
@@ -81,8 +99,12 @@ bool loadsCubinsOf(std::string_view release, int driverVersion) {
 }
 
 CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
-                    const std::string &name, const std::string &target) {
-  std::string reason, log;
+                    const std::string &name, const std::string &target,
+                    std::span<const std::byte> cubin) {
+  std::string reason, log, whyNotAhead;
+  if (!cubin.empty())
+    if (const CUmodule module = loadAhead(driver, facts, cubin, target, whyNotAhead))
+      return module;
   if (const CUmodule module = loadCubin(driver, facts, ptx, target, reason))
     return module;
   CUmodule module = nullptr;
@@ -95,7 +117,9 @@ CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const std::s
                isOld ? concat("; this driver takes the PTX of CUDA ", driver.version(),
                               " and before: install a newer one")
                      : "",
-               "; ptxas was not used (", reason, ")");
+               "; ptxas was not used (", reason, ")",
+               whyNotAhead.empty() ? ""
+                                   : "; the cubin that came with it was not (" + whyNotAhead + ")");
   return module;
 }
 

@@ -2,7 +2,7 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// ptxas makes a cubin, which the disk cache keeps for the next process; where
+// A cubin may come with the PTX. Else ptxas makes one, which the disk cache keeps for the next process; where
 // there is none, or it does not go together with the driver, the driver compiles
 // the PTX itself: it has the same compiler inside.
 //
@@ -12,15 +12,19 @@
 
 #include "runtime/CUDA/Device.h"
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace flashc::cuda {
 
 /// Loads `ptx`, compiled for `target`, into the context of the device of `facts`, which is current;
-/// `name` is the kernel's. Throws StatusError with the logs of all that refused it.
+/// `name` is the kernel's. `cubin`, compiled of it ahead for the target, is taken where it is there
+/// and goes together with device and driver. Throws StatusError with the logs of all that refused it.
 CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
-                    const std::string &name, const std::string &target);
+                    const std::string &name, const std::string &target,
+                    std::span<const std::byte> cubin = {});
 
 /// The release in what ptxas says of its version, "12.4"; "" where there is none.
 std::string readRelease(std::string_view version);

@@ -6,6 +6,7 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Target/TargetInfo.h"
 #include "runtime/Bundle/Bundle.h"
+#include "runtime/CUDA/CubinLoader.h"
 #include "runtime/IO/AtomicFile.h"
 #include "runtime/IO/ByteSource.h"
 #include "tools/flashc/Commands.h"
@@ -76,7 +77,7 @@ CompileFor prepareFile(const Arguments &arguments, size_t numTargets) {
   const std::string &path = arguments.positional()[0];
   for (const std::string &flag : arguments.given())
     if (flag != "target" && flag != "emit" && flag != "from" && flag != "dump-stages" &&
-        flag != "output")
+        flag != "output" && flag != "cubins")
       fail("expected either a file or flags of attention, got '", path, "' and --", flag,
            "; the file says what is computed");
   const Stage from = parseStageFlag(arguments, "from", Stage::Flash, true);
@@ -101,9 +102,17 @@ CompileFor prepareFlags(const Arguments &arguments) {
   };
 }
 
+/// The machine code of `ptx`, whose target it is for.
+std::vector<std::byte> makeCubin(const std::string &ptx, const std::string &target) {
+  std::string reason;
+  if (!canMakeCubins(reason))
+    fail("--cubins: ", reason, "; without --cubins the bundle needs no toolkit");
+  return cubinFor(ptx, target, /*driverVersion=*/0);
+}
+
 /// The bundle of the objects for all `targets`.
 std::string compileBundle(const CompileFor &compileFor, const std::vector<std::string> &targets,
-                          const CompileOptions &options) {
+                          bool wantCubins, const CompileOptions &options) {
   if (options.emit != Stage::Obj)
     fail("--emit: expected obj for a bundle, got ", nameOf(options.emit),
          "; give one target, and a file that is no .bundle");
@@ -118,8 +127,15 @@ std::string compileBundle(const CompileFor &compileFor, const std::vector<std::s
     const bool isCPU = lookupTarget(name)->kind == TargetKind::CPU;
     images.push_back({name, isCPU ? BundleImage::Kind::Object : BundleImage::Kind::PTX, {}});
   }
-  for (size_t n = 0; n < objects.size(); ++n)
+  std::vector<std::vector<std::byte>> cubins;
+  for (size_t n = 0; n < objects.size(); ++n) {
     images[n].bytes = std::as_bytes(std::span(objects[n]));
+    if (wantCubins && images[n].kind == BundleImage::Kind::PTX)
+      cubins.push_back(makeCubin(objects[n], images[n].target));
+  }
+  for (size_t n = 0, next = 0; next < cubins.size(); ++n)
+    if (images[n].kind == BundleImage::Kind::PTX)
+      images.push_back({images[n].target, BundleImage::Kind::Cubin, cubins[next++]});
   const std::vector<std::byte> file = writeBundle(images);
   return {reinterpret_cast<const char *>(file.data()), file.size()};
 }
@@ -142,6 +158,8 @@ void compile(Invocation &invocation) {
   const std::vector<std::string> targets = targetsOf(arguments);
   const bool isBundle = targets.size() > 1 || output.ends_with(".bundle");
   const bool isFile = !arguments.positional().empty();
+  if (arguments.has("cubins") && !isBundle)
+    fail("--cubins: expected a bundle, got one object; name the output FILE.bundle");
   if (isBundle && isFile && !arguments.has("target"))
     fail("expected the targets of a bundle, got none; give --target T1,T2");
   const CompileFor compileFor =
@@ -149,7 +167,8 @@ void compile(Invocation &invocation) {
   if (!isFile && !arguments.has("target"))
     invocation.settled = {"--target", resolveTarget("")};
   const std::string result =
-      isBundle ? compileBundle(compileFor, targets, options) : compileFor(targets[0], options);
+      isBundle ? compileBundle(compileFor, targets, arguments.has("cubins"), options)
+               : compileFor(targets[0], options);
   if (!toStandardOutput)
     writeFileAtomically(output, {std::as_bytes(std::span(result))});
   else if (options.emit != Stage::Obj || output == "-")
@@ -180,6 +199,9 @@ a run takes the best that its machine can. It has the format of LLVM's offload b
       {"Compiling",
        {{"emit", "STAGE", "Stop at this stage (default obj)."},
         {"from", "STAGE", "The stage that FILE.mlir is at (default flash)."},
+        {"cubins", "",
+         "Put machine code beside the PTX of a bundle, which spares compiling at the first run. "
+         "Needs ptxas of the CUDA toolkit."},
         {"output", "OUT", "Write here; - is standard output, the default for text.", false, 'o'},
         {"dump-stages", "DIR", "Write every stage on the way to this folder."}}}};
   command.maxPositional = 1;

@@ -301,4 +301,29 @@ TEST_F(GPUKernelTest, ABundlesBestImageForTheGPU) {
               "runs for target sm_120, got sm_75 (PTX), sm_120 (PTX)", FLASHC_ERROR_UNSUPPORTED);
 }
 
+TEST_F(GPUKernelTest, ACubinOfABundleSparesCompiling) {
+  // Other text than that of the other tests, whose modules stay loaded.
+  const std::string ptx = makeObject() + "// with a cubin\n", cubin = "cubin\n" + ptx;
+  const std::vector<BundleImage> images = {
+      {"sm_80", BundleImage::Kind::PTX, std::as_bytes(std::span(ptx))},
+      // The stand-in reads up to a zero byte.
+      {"sm_80", BundleImage::Kind::Cubin,
+       std::as_bytes(std::span(cubin.c_str(), cubin.size() + 1))}};
+  const std::vector<std::byte> file = writeBundle(images);
+  flashc_kernel *loaded = nullptr;
+  ASSERT_EQ(flashc_load(file.data(), file.size(), &loaded), FLASHC_OK) << flashc_last_error();
+  Call newer(0), same(1);
+  EXPECT_EQ(newer.run(loaded), FLASHC_OK) << flashc_last_error(); // 9.0
+  EXPECT_EQ(fakeCUDA().lastImage(), ptx);
+  EXPECT_EQ(same.run(loaded), FLASHC_OK) << flashc_last_error();
+  EXPECT_EQ(fakeCUDA().lastImage(), cubin);
+  EXPECT_EQ(same.output(), std::vector<float>(64, 0));
+  flashc_kernel_release(loaded);
+
+  // A cubin alone does not say what its arguments are.
+  const std::vector<std::byte> alone = writeBundle(std::span(images).subspan(1));
+  expectError(flashc_load(alone.data(), alone.size(), &loaded), "runs, got sm_80 (cubin)",
+              FLASHC_ERROR_UNSUPPORTED);
+}
+
 } // namespace

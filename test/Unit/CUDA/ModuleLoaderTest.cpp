@@ -60,6 +60,24 @@ TEST_F(ModuleLoaderTest, WhatAllRefuseIsToldWithEveryReason) {
                          : "its CUDA 13.1 is newer than the driver's 12.4)");
 }
 
+TEST_F(ModuleLoaderTest, ACubinThatCameWithThePTXIsTakenWhereItFits) {
+  ASSERT_TRUE(hasNoCache);
+  const std::string ahead = "cubin made ahead\n" + entry;
+  const auto loadWith = [&](const std::string &target, int ordinal) {
+    const ContextScope context(fakeDriver(), ordinal);
+    loadModule(fakeDriver(), readFacts(fakeDriver(), ordinal), entry, "attention", target,
+               std::as_bytes(std::span(ahead.c_str(), ahead.size() + 1)));
+    return fakeCUDA().lastImage() == ahead;
+  };
+  EXPECT_TRUE(loadWith("sm_90", 0)); // 9.0
+  EXPECT_TRUE(loadWith("sm_90a", 0));
+  EXPECT_TRUE(loadWith("sm_80", 1)); // 8.0
+  EXPECT_FALSE(loadWith("sm_75", 1));
+  EXPECT_FALSE(loadWith("sm_80", 0));
+  fakeCUDA().failNext("cuModuleLoadDataEx", CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_FALSE(loadWith("sm_90", 0)) << "one that the driver refuses";
+}
+
 TEST(CubinVersion, OfTheDriversMajorVersionAndBefore) {
   EXPECT_EQ(
       readRelease("ptxas: NVIDIA (R) Ptx optimizing assembler\nCuda compilation tools, release "
