@@ -158,29 +158,34 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
 
 ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
   BlockShape block = blockShape(target, problem);
-  ScheduleSizes sizes;
   bool decodes = problem.queries > 0 && problem.queries <= kFewQueries;
   if (decodes)
     block = {kFragment, kFragment, problem.valueDim <= 64 ? 1 : (problem.valueDim <= 256 ? 2 : 4)};
-  // Rows go to fewer warps before keys get too few to be worth a tile.
-  for (; block.rows >= block.warpRows; block.rows /= 2)
-    for (const KeyShape &keys : keyShapes(problem)) {
-      sizes = withShape(block, keys, target, problem);
-      // P in f16 overflows where it exceeds its row's first tile by 2^16, which real rows do; products on FMA
-      // units gain nothing.
-      sizes.isOptimistic = problem.isBF16 && usesTensorCores(target, problem) && !decodes;
-      if (decodes) {
-        sizes.queriesInRegisters = false;
-        sizes.rowsAreHeads = true;
-        // The workspace is sized by shapes alone: for packed sequences, as if each had all keys.
-        sizes.split = problem.isPacked ? 0 : kPartKeys;
+  // P in f16 overflows where it exceeds its row's first tile by 2^16, which real rows do; products on FMA
+  // units gain nothing.
+  bool isOptimistic = problem.isBF16 && usesTensorCores(target, problem) && !decodes;
+  // Warps across cost a copy of P each on FMA units: what does not fit with them may without. Rows go to fewer warps
+  // before keys get too few to be worth a tile.
+  ScheduleSizes smallest;
+  for (BlockShape start = block; start.across >= 1; start.across /= 2)
+    for (BlockShape shape = start; shape.rows >= shape.warpRows; shape.rows /= 2)
+      for (const KeyShape &keys : keyShapes(problem)) {
+        ScheduleSizes sizes = withShape(shape, keys, target, problem);
+        sizes.isOptimistic = isOptimistic;
+        if (decodes) {
+          sizes.queriesInRegisters = false;
+          sizes.rowsAreHeads = true;
+          // The workspace is sized by shapes alone: for packed sequences, as if each had all keys.
+          sizes.split = problem.isPacked ? 0 : kPartKeys;
+        }
+        if (rejectGPUSchedule(sizes, target, problem).empty()) {
+          chooseBlocks(sizes, target, problem);
+          return sizes;
+        }
+        if (shape.across == block.across)
+          smallest = sizes; // whose rejection is the one to tell
       }
-      if (!rejectGPUSchedule(sizes, target, problem).empty())
-        continue;
-      chooseBlocks(sizes, target, problem);
-      return sizes;
-    }
-  return sizes;
+  return smallest;
 }
 
 ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
@@ -193,12 +198,17 @@ ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &
   sizes.split = 0;
   sizes.stages = 1;
   sizes.isOptimistic = false;
-  for (sizes.tile = {roundUp(br, sizes.micro[0]), bc}; sizes.tile[1] >= kFragment;
-       sizes.tile[1] -= kFragment) {
-    sizes.micro[1] = kFragment;
-    while (gpuThreads(sizes) > 256 && sizes.tile[0] > sizes.micro[0])
+  sizes.tile = {roundUp(br, sizes.micro[0]), bc};
+  sizes.micro[1] = kFragment;
+  while (gpuThreads(sizes) > 256 && sizes.tile[0] > sizes.micro[0])
+    sizes.tile[0] -= sizes.micro[0];
+  // Fewer keys until it fits, then fewer rows.
+  while (!rejectGPUSchedule(sizes, target, problem).empty()) {
+    if (sizes.tile[1] > kFragment)
+      sizes.tile[1] -= kFragment;
+    else if (sizes.tile[0] > sizes.micro[0])
       sizes.tile[0] -= sizes.micro[0];
-    if (rejectGPUSchedule(sizes, target, problem).empty())
+    else
       break;
   }
   return sizes;
