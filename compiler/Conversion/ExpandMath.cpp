@@ -36,6 +36,9 @@ namespace {
 /// 2^f = 1 + f*P(f) on [-1/2, 1/2], relative error 6.4e-9.
 constexpr float exp2Coefficients[] = {0x1.62e432p-1f, 0x1.ebfbe6p-3f,  0x1.c6ad6ep-5f,
                                       0x1.3b2508p-7f, 0x1.5fe1a4p-10f, 0x1.4862e8p-13f};
+/// 2^f = 1 + f*P(f) on [0, 1], relative error 9.3e-8.
+constexpr float exp2FractionCoefficients[] = {0x1.62e4bap-1f, 0x1.ebdb56p-3f, 0x1.c91ce6p-5f,
+                                              0x1.277856p-7f, 0x1.e974fap-10f};
 /// e^r = 1 + r + r^2*P(r) on |r| <= ln(2)/2 + 1e-4, relative error 3.7e-9.
 constexpr float expCoefficients[] = {0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558f2p-5f, 0x1.123a00p-7f,
                                      0x1.6a2404p-10f};
@@ -126,7 +129,19 @@ public:
     return fma(fma(sum, r, constant(1.0f)), r, constant(1.0f));
   }
 
-  /// p*2^n where `lanes` are set and 0 elsewhere, for a vector of 16; n is integral.
+  /// y - floor(y), for a vector of 16.
+  Value fractionByInstruction(Value y) {
+    constexpr int32_t downwards = 9; // without an exception where it is not exact
+    Value control = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(downwards));
+    Value all = arith::ConstantOp::create(builder, loc, builder.getI16IntegerAttr(-1));
+    Value current = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(4));
+    return LLVM::CallIntrinsicOp::create(
+               builder, loc, type, builder.getStringAttr("llvm.x86.avx512.mask.reduce.ps.512"),
+               ValueRange{y, control, y, all, current})
+        .getResult(0);
+  }
+
+  /// p*2^floor(n) where `lanes` are set and 0 elsewhere, for a vector of 16.
   Value scaleByInstruction(Value p, Value n, Value lanes) {
     auto word = VectorType::get({1}, builder.getI16Type());
     Value bits = vector::ExtractOp::create(
@@ -192,11 +207,13 @@ Value expandExp(Emitter &e, Value x) {
 Value expandSoftmaxExp(Emitter &e, Value x, bool hasScale) {
   constexpr float smallest = -87.33654f; // of the x with e^x >= 2^-126
   if (hasScale) {
-    // AVX-512 multiplies by 2^n in one instruction. A subnormal result would take it over a hundred cycles, and
+    // AVX-512 splits a number at its floor, and multiplies by 2 to the floor, in one instruction each. Rounding
+    // x*log2(e) costs the result |x|*2^-24, least where it is largest. A subnormal result would take it over a hundred cycles, and
     // a mask is full of them, so that what vanishes is left out. A NaN is not, for it is not below.
     Value remains = e.compare(arith::CmpFPredicate::UGE, x, e.constant(smallest));
-    auto [shifted, r] = e.expReduce(x);
-    return e.scaleByInstruction(e.expHorner(r), e.sub(shifted, e.constant(roundingMagic)), remains);
+    Value y = e.mul(x, e.constant(log2E)), f = e.fractionByInstruction(y);
+    Value p = e.fma(e.polynomial(exp2FractionCoefficients, f), f, e.constant(1.0f));
+    return e.scaleByInstruction(p, y, remains);
   }
   // With the exponent's bias in place, a shift makes the power of two.
   auto [shifted, r] = e.expReduce(x, exponentBias);

@@ -83,6 +83,7 @@ def derive(name, f, fixed, powers, lo, hi):
 
 half = mp.mpf(1) / 2
 derive("exp2", lambda x: mp.mpf(2) ** x, lambda x: 1, list(range(1, 7)), -half, half)
+derive("exp2 of a fraction", lambda x: mp.mpf(2) ** x, lambda x: 1, list(range(1, 6)), mp.mpf("1e-6"), 1)
 ln2 = mp.log(2)
 # A little wider than ln(2)/2: the rounding of x*log2(e) can miss the nearest integer.
 derive("exp", mp.exp, lambda x: 1 + x, list(range(2, 7)), -ln2 / 2 - mp.mpf("1e-4"), ln2 / 2 + mp.mpf("1e-4"))

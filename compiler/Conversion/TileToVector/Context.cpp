@@ -80,6 +80,17 @@ Buffer Context::allocateBits(Type type) {
   return buffer;
 }
 
+Buffer Context::allocateActive(Value tile, Format format) {
+  bool isPart = activeCount && isActive(tile);
+  RankedTensorType type = tileType(tile);
+  if (isPart)
+    type = type.clone({activeCount, type.getDimSize(1)});
+  Buffer buffer = format == Format::LeftPairs ? allocatePairs(type, format, false) : allocate(type);
+  if (isPart)
+    buffer.origin = active->begin;
+  return buffer;
+}
+
 Format Context::formatOf(Value tile) const {
   if (bf16Dots == BF16Dots::None || tile.use_empty() || !tileType(tile).getElementType().isBF16())
     return Format::F32;
@@ -95,18 +106,23 @@ Format Context::formatOf(Value tile) const {
 }
 
 Value Buffer::rowIn(Context &c, Value row) const {
-  return isBlock ? Index(c.b, c.loc).rem(row, Index(c.b, c.loc).constant(c.lanes)) : row;
+  Index x(c.b, c.loc);
+  if (origin)
+    return x.sub(row, origin);
+  return isBlock ? x.rem(row, x.constant(c.lanes)) : row;
 }
 
 Value Context::firstRowOf(Value tile) {
-  if (active && active->rows == tileRows(tile) && demand->lookup(tile))
+  if (isActive(tile))
     return active->begin;
   return Index(b, loc).constant(0);
 }
 
 Value Context::rowsOf(Value tile) {
+  if (isActive(tile))
+    return active->end;
   if (Value rows = demand->lookup(tile))
-    return active && active->rows == tileRows(tile) ? active->end : scalars.lookup(rows);
+    return scalars.lookup(rows);
   return Index(b, loc).constant(tileRows(tile));
 }
 

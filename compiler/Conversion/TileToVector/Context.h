@@ -44,6 +44,8 @@ struct Buffer {
   bool isTransposed = false; // memory is [columns][rows]
   bool isInPlace = false;    // memory is the array's own where it can be, of its element type
   int64_t nextRows = 0; // where in place: so many rows further lies what is read next; 0: not known
+  mlir::Value
+      origin; // the row of the tile that lies at memory's first, where it holds but some rows
   bool isBlock = false; // memory is one block of rows (as many as lanes) that all blocks reuse
 
   /// The row of the memory that holds the tile's row `row`.
@@ -84,6 +86,7 @@ struct Context {
   llvm::DenseMap<mlir::Value, mlir::Value> allFinite; // of loaded tiles: an i1
   const RowDemand *demand = nullptr;
   std::optional<ActiveRows> active; // of the loop body at hand; the other rows stay as they are
+  int64_t activeCount = 0;          // the most of them that there are; 0: as many as the tile has
 
   int64_t padded(int64_t columns) const { return (columns + lanes - 1) / lanes * lanes; }
   mlir::VectorType vectorOf(mlir::Type element) const {
@@ -93,6 +96,14 @@ struct Context {
   Buffer allocate(mlir::Type type, bool isTransposed = false, bool isBlock = false);
   /// A new buffer of pairs for an operand of a dot.
   Buffer allocatePairs(mlir::Type type, Format format, bool isTransposed);
+  /// A new buffer of a format that rows have, F32 or LeftPairs, for the active rows of a tile of rank 2.
+  Buffer allocateActive(mlir::Value tile, Format format);
+  /// Whether the active rows are what is computed of `tile`.
+  bool isActive(mlir::Value tile) const {
+    return active &&
+           active->rows == llvm::cast<mlir::RankedTensorType>(tile.getType()).getDimSize(0) &&
+           demand->lookup(tile);
+  }
   /// A new memory of rows of columns, without padding, for elements that are not widened.
   mlir::Value allocateRows(mlir::RankedTensorType type);
   /// A new buffer for a tile of i1.

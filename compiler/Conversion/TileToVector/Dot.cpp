@@ -49,7 +49,8 @@ private:
   }
 
   void storeResult(Value value, Value row, Value column) {
-    vector::StoreOp::create(c.b, c.loc, value, result.memory, ValueRange{row, column});
+    vector::StoreOp::create(c.b, c.loc, value, result.memory,
+                            ValueRange{result.rowIn(c, row), column});
   }
 
   Value broadcast(Value scalar) {
@@ -125,8 +126,8 @@ private:
     for (Value key : keys)
       right.push_back(loadInPlace(key, d));
     for (int64_t r = 0; r < c.microRows; ++r) {
-      Value left =
-          vector::LoadOp::create(c.b, c.loc, f32Vector(), a.memory, ValueRange{y.add(row, r), d});
+      Value left = vector::LoadOp::create(c.b, c.loc, f32Vector(), a.memory,
+                                          ValueRange{y.add(a.rowIn(c, row), r), d});
       for (Value key : right)
         next.push_back(multiplyAdd(left, key, sum.getRegionIterArgs()[next.size()]));
     }
@@ -179,8 +180,8 @@ private:
                                                                      b.memory, ValueRange{k, at})));
         }
         for (int64_t r = 0; r < c.microRows; ++r) {
-          Value left =
-              broadcast(memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{y.add(row, r), k}));
+          Value left = broadcast(memref::LoadOp::create(c.b, c.loc, a.memory,
+                                                        ValueRange{y.add(a.rowIn(c, row), r), k}));
           for (int64_t v = 0; v < vectors; ++v)
             next[r * vectors + v] = multiplyAdd(left, right[v], next[r * vectors + v]);
         }
@@ -206,13 +207,14 @@ private:
     int64_t rowTiles = c.microRows / kAMXSize;
     int64_t pairs = llvm::alignTo(llvm::divideCeil(depth, 2), kAMXSize);
     if (!op.getInit())
-      return emitAMXBlock(c, a, b, row, column, rowTiles, columnTiles, pairs, result.memory, row,
-                          column);
+      return emitAMXBlock(c, a, b, a.rowIn(c, row), column, rowTiles, columnTiles, pairs,
+                          result.memory, result.rowIn(c, row), column);
     if (!product)
       product =
           c.allocate(RankedTensorType::get({c.microRows, c.microColumns}, c.b.getF32Type())).memory;
     Value zero = Index(c.b, c.loc).constant(0);
-    emitAMXBlock(c, a, b, row, column, rowTiles, columnTiles, pairs, product, zero, zero);
+    emitAMXBlock(c, a, b, a.rowIn(c, row), column, rowTiles, columnTiles, pairs, product, zero,
+                 zero);
     emitLoop(c, zero, Index(c.b, c.loc).constant(c.microRows), 1, [&](Value r) {
       for (int64_t v = 0; v < columnTiles; ++v) {
         Index x(c.b, c.loc);
@@ -245,10 +247,10 @@ private:
       Value keep = Evaluator(c, row, k, 1).matrix(op.getKeep());
       Value left, right;
       if (isPairs) {
-        left = loadLeft(c, a, row, k);
+        left = loadLeft(c, a, a.rowIn(c, row), k);
         right = loadRight(c, b, k, column);
       } else {
-        left = memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{row, k});
+        left = memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{a.rowIn(c, row), k});
         right = vector::LoadOp::create(c.b, c.loc, f32Vector(), b.memory, ValueRange{k, column});
       }
       Value added = math::FmaOp::create(c.b, c.loc, broadcast(left), right, old);

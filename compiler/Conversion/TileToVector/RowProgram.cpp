@@ -62,8 +62,9 @@ void RowProgram::keep(Value value, bool inBlockBuffer) {
   if (found != kept.end() && (inBlockBuffer || !found->second.isBlock))
     return;
   Format format = inBlockBuffer ? Format::F32 : c.formatOf(value);
-  kept[value] = format == Format::LeftPairs ? c.allocatePairs(value.getType(), format, false)
-                                            : c.allocate(value.getType(), false, inBlockBuffer);
+  kept[value] = inBlockBuffer || !isMatrix(value)
+                    ? c.allocate(value.getType(), false, inBlockBuffer)
+                    : c.allocateActive(value, format);
 }
 
 /// Keeps a value of rank 1 in memory; one that is no f32 is computed from others there.

@@ -26,7 +26,8 @@ public:
 
   LogicalResult lower(Block &block) {
     for (Operation &op : block.without_terminator()) {
-      if (op.getNumResults() && c.scalars.contains(op.getResult(0)))
+      if (op.getNumResults() && (c.scalars.contains(op.getResult(0)) ||
+                                 (isa<tile::LoadOp>(op) && c.buffers.contains(op.getResult(0)))))
         continue; // lowered ahead of its turn
       bool isFused = isElementwise(&op) || isa<tile::ReduceOp, tile::StoreOp>(op);
       if (isFused) {
@@ -58,6 +59,8 @@ public:
   }
 
 private:
+  static bool isTileValue(Value value) { return tile::isTile(value.getType()); }
+
   static bool touchesTiles(Operation &op) {
     bool found = false;
     op.walk([&](Operation *inner) {
@@ -110,7 +113,7 @@ private:
     if (a.isTransposed || a.isInPlace || !sameOrder || !sameFormat)
       return dot.emitOpError() << "expected operands that are loaded for this dot alone";
     Value target = inPlaceTarget(dot);
-    Buffer result = target ? c.buffers[target] : c.allocate(dot.getResult().getType());
+    Buffer result = target ? c.buffers[target] : c.allocateActive(dot.getResult(), Format::F32);
     lowerDot(c, dot, result);
     c.buffers[dot.getResult()] = result;
     return success();
@@ -128,6 +131,67 @@ private:
     return {};
   }
 
+  /// Rows that go through the whole body of a loop before the next ones do, so that their scores and
+  /// probabilities stay in the first-level cache: whole micro-tiles, and vectors of rows.
+  int64_t rowsAtATime() const {
+    constexpr int64_t kLeast = 32;
+    int64_t rows = c.microRows;
+    while (rows % c.lanes != 0 || rows < kLeast)
+      rows += c.microRows;
+    return rows;
+  }
+
+  /// The rows of all tiles that `loop` computes, where there are more than go through it at a time and where it
+  /// stores nothing; or 0. The tiles that it loads are for dots to multiply with.
+  int64_t rowsToDivide(scf::ForOp loop) {
+    int64_t rows = 0;
+    if (llvm::none_of(loop.getYieldedValues(), isTileValue))
+      return 0;
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      if (!touchesTiles(op))
+        continue;
+      bool isLoad = isa<tile::LoadOp>(op);
+      if (!isLoad && !isElementwise(&op) && !isa<tile::ReduceOp, tile::DotOp>(op))
+        return 0;
+      Value tile = op.getResult(0);
+      if (isLoad) {
+        for (OpOperand &use : tile.getUses())
+          if (auto dot = dyn_cast<tile::DotOp>(use.getOwner()); !dot || dot.getB() != tile)
+            return 0;
+        continue;
+      }
+      if (!c.demand->lookup(tile) || (rows && rows != tileRows(tile)))
+        return 0;
+      rows = tileRows(tile);
+    }
+    return rows > rowsAtATime() ? rows : 0;
+  }
+
+  /// lowerBody for some rows at a time.
+  LogicalResult lowerBodyInParts(scf::ForOp loop, ArrayRef<Buffer> carried, int64_t rows) {
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (!touchesTiles(op) && !c.scalars.contains(op.getResult(0)))
+        c.b.clone(op, c.scalars);
+    for (auto load : loop.getBody()->getOps<tile::LoadOp>())
+      lowerLoad(c, load);
+    Index x(c.b, c.loc);
+    std::optional<ActiveRows> all = c.active;
+    if (!all)
+      all = ActiveRows{x.constant(0),
+                       c.rowsOf(*llvm::find_if(loop.getYieldedValues(), isTileValue)), rows};
+    int64_t count = rowsAtATime();
+    LogicalResult done = success();
+    emitLoop(c, all->begin, all->end, count, [&](Value begin) {
+      Index y(c.b, c.loc);
+      c.active = ActiveRows{begin, y.min(y.add(begin, count), all->end), rows};
+      c.activeCount = count;
+      done = lowerBody(loop, carried);
+    });
+    c.active.reset();
+    c.activeCount = 0;
+    return done;
+  }
+
   /// The body of a loop, and its tiles into the buffers that carry them.
   LogicalResult lowerBody(scf::ForOp loop, ArrayRef<Buffer> carried) {
     if (failed(BlockLowering(c).lower(*loop.getBody())))
@@ -143,6 +207,11 @@ private:
     return success();
   }
 
+  LogicalResult lowerRows(scf::ForOp loop, ArrayRef<Buffer> carried) {
+    int64_t rows = rowsToDivide(loop);
+    return rows ? lowerBodyInParts(loop, carried, rows) : lowerBody(loop, carried);
+  }
+
   /// The same for the rows alone that `keep` keeps something of, and not even a load without any.
   LogicalResult lowerActiveRows(scf::ForOp loop, ArrayRef<Buffer> carried, Value keep) {
     for (Operation &op : loop.getBody()->without_terminator())
@@ -153,7 +222,7 @@ private:
     auto branch = scf::IfOp::create(c.b, c.loc, any);
     OpBuilder::InsertionGuard guard(c.b);
     c.b.setInsertionPoint(branch.thenYield());
-    LogicalResult done = lowerBody(loop, carried);
+    LogicalResult done = lowerRows(loop, carried);
     c.active.reset();
     return done;
   }
@@ -191,7 +260,7 @@ private:
       else
         c.b.setInsertionPoint(body->getTerminator());
       Value keep = scalarInits.empty() ? keepOfIdleRows(*loop.getBody()) : Value();
-      if (failed(keep ? lowerActiveRows(loop, carried, keep) : lowerBody(loop, carried)))
+      if (failed(keep ? lowerActiveRows(loop, carried, keep) : lowerRows(loop, carried)))
         return failure();
       SmallVector<Value> yields;
       for (Value value : loop.getYieldedValues())
