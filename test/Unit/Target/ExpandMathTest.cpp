@@ -131,6 +131,39 @@ INSTANTIATE_TEST_SUITE_P(
                                      Case{"log", std::log, 0.9}, Case{"tanh", std::tanh, 1.4}),
                      testing::Values("x86-64-v3", "x86-64-v4")));
 
+/// The exponential of a softmax, for x <= 0: 1 at 0 exactly, 0 below 2^-126, and an error that is relative to 1, the
+/// largest of its row, in between.
+TEST(ExpandMath, SoftmaxExponential) {
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    const TargetInfo &target = *lookupTarget(name);
+    if (!HostCPU::get().canRun(target))
+      continue;
+    Compiler compiler;
+    auto object = compiler.load(unaryFunction("vector<16xf32>", "vector<16xf32>",
+                                              "  %y = math.exp %x fastmath<afn> : vector<16xf32>"),
+                                target);
+    ASSERT_TRUE(object) << compiler.error;
+    auto *apply = object->function<Unary>("flashc_apply");
+    std::vector<float> inputs = testInputs();
+    for (size_t i = 0; i < inputs.size(); i += lanes) {
+      float chunk[lanes], outputs[lanes];
+      for (int lane = 0; lane < lanes; ++lane)
+        chunk[lane] = inputs[i + lane] > 0 ? -inputs[i + lane] : inputs[i + lane];
+      apply(chunk, outputs);
+      for (int lane = 0; lane < lanes; ++lane) {
+        double x = chunk[lane], exact = std::exp(x);
+        if (std::isnan(x))
+          EXPECT_TRUE(std::isnan(outputs[lane])) << name;
+        else if (x == 0 || x < -87.34)
+          EXPECT_EQ(outputs[lane], x == 0 ? 1.0f : 0.0f) << name << " at " << x;
+        else if (x > -87.33)
+          EXPECT_LE(std::abs(outputs[lane] - exact), exact * (2e-7 + 1e-7 * -x))
+              << name << " at " << x;
+      }
+    }
+  }
+}
+
 TEST(ExpandMath, KeepsTheSignOfZero) {
   Compiler compiler;
   auto object = compiler.load(unaryFunction("f32", "f32", "  %y = math.tanh %x : f32"),
