@@ -70,5 +70,22 @@ func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4
 
 // -----
 
+// (H5) blocks
+// expected-error @below {{(H5) expected stages and blocks of at least 0 and across of at least 1, got 2, -3 and 1}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], stages = 2, blocks = -3>}
+
+// -----
+
+// (H5) across
+// expected-error @below {{(H5) expected stages and blocks of at least 0 and across of at least 1, got 0, 0 and 0}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], across = 0>}
+
+// -----
+
 // expected-error @below {{expected shared or registers, got 'cache'}}
 func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], queries = cache>}
+
+// -----
+
+// expected-error @below {{expected exact or optimistic, got 'hopeful'}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], reference = hopeful>}

@@ -122,3 +122,14 @@ func.func @scores(%q: tensor<64x32xf32>, %k: tensor<64x32xf32>, %bias: memref<?x
     {boundary, scale = 1.0 : f32} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>, tensor<64x64xi1>
   return %keep : tensor<64x64xi1>
 }
+
+// A reference that stays what it was at the beginning.
+// CHECK-LABEL: func.func @fixed
+// CHECK:         flash.online_attention {{.*}} init({{.*}}) at({{.*}}) {base = 2 : i32, fixed, scale = 1.000000e+00 : f32}
+func.func @fixed(%q: tensor<64x32xf32>, %m: tensor<64xf32>, %i: index) -> tensor<64x32xf32> {
+  %m1, %l, %acc = flash.online_attention %q, %q, %q
+    init(%m, %m, %q : tensor<64xf32>, tensor<64xf32>, tensor<64x32xf32>) at(%i, %i, %i, %i, %i, %i)
+    {base = 2 : i32, fixed, scale = 1.0 : f32}
+    : tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64xf32>, tensor<64xf32>, tensor<64x32xf32>
+  return %acc : tensor<64x32xf32>
+}

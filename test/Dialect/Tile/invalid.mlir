@@ -207,3 +207,11 @@ func.func @G2(%m: memref<?xbf16>, %i: index) {
   %x = tile.gather %m[%i] : memref<?xbf16>, index -> tensor<8x8xf32>
   return
 }
+
+// -----
+
+func.func @U1(%x: tensor<8x8xf32>) {
+  // expected-error @below {{(U1) expected a tile of i1, got 'tensor<8x8xf32>'}}
+  %ok = tile.all %x : tensor<8x8xf32>
+  return
+}

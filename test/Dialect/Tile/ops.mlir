@@ -59,3 +59,12 @@ func.func @indices(%bias: memref<?x?xf32>, %scalar: memref<f32>, %h: index, %i0:
   %y = tile.gather %scalar[] : memref<f32> -> tensor<64x64xf32>
   return %x : tensor<64x64xf32>
 }
+
+// CHECK-LABEL: func.func @all
+func.func @all(%finite: tensor<64x32xi1>, %row: tensor<64xi1>) -> (i1, i1) {
+  // CHECK: tile.all %{{.*}} : tensor<64x32xi1>
+  %ok = tile.all %finite : tensor<64x32xi1>
+  // CHECK: tile.all %{{.*}} : tensor<64xi1>
+  %rows = tile.all %row : tensor<64xi1>
+  return %ok, %rows : i1, i1
+}

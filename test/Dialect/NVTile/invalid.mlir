@@ -1,0 +1,176 @@
+// RUN: flash-opt %s -verify-diagnostics -split-input-file
+//
+// One function per numbered constraint, named by its label.
+
+// expected-error @below {{(F1) expected positive numbers of warps, got [4, 0]}}
+func.func private @F1_fragment(tensor<128x64xf32, #nvtile.fragment<warps = [4, 0]>>)
+
+// -----
+
+// expected-error @below {{(F1) expected a positive number of warps, got -1}}
+func.func private @F1_operand(tensor<128x64xf32, #nvtile.operand<warps = -1>>)
+
+// -----
+
+func.func @P1_offsets(%m: memref<?x?xbf16>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(P1) expected 2 offsets, two distinct dims of 'memref<?x?xbf16>' and two valid sizes, got 1, [0, 1] and 2}}
+  nvtile.copy %m[%i] dims [0, 1] valid(%i, %i) to %s[%i] : memref<?x?xbf16>, !nvtile.shared<1 x 16 x 16 x bf16>
+  return
+}
+
+// -----
+
+func.func @P1_distinct(%m: memref<?x?xbf16>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(P1) expected 2 offsets, two distinct dims of 'memref<?x?xbf16>' and two valid sizes, got 2, [1, 1] and 2}}
+  nvtile.copy %m[%i, %i] dims [1, 1] valid(%i, %i) to %s[%i] : memref<?x?xbf16>, !nvtile.shared<1 x 16 x 16 x bf16>
+  return
+}
+
+// -----
+
+func.func @P1_in_range(%m: memref<?x?xbf16>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(P1) expected 2 offsets, two distinct dims of 'memref<?x?xbf16>' and two valid sizes, got 2, [0, 2] and 2}}
+  nvtile.copy %m[%i, %i] dims [0, 2] valid(%i, %i) to %s[%i] : memref<?x?xbf16>, !nvtile.shared<1 x 16 x 16 x bf16>
+  return
+}
+
+// -----
+
+func.func @P1_valid(%m: memref<?x?xbf16>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(P1) expected 2 offsets, two distinct dims of 'memref<?x?xbf16>' and two valid sizes, got 2, [0, 1] and 1}}
+  nvtile.copy %m[%i, %i] dims [0, 1] valid(%i) to %s[%i] : memref<?x?xbf16>, !nvtile.shared<1 x 16 x 16 x bf16>
+  return
+}
+
+// -----
+
+func.func @P2(%m: memref<?x?xf32>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(P2) expected one element type, got 'f32' in memory and 'bf16' in the stage}}
+  nvtile.copy %m[%i, %i] dims [0, 1] valid(%i, %i) to %s[%i] : memref<?x?xf32>, !nvtile.shared<1 x 16 x 16 x bf16>
+  return
+}
+
+// -----
+
+func.func @R1_shape(%s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(R1) expected an operand tile in the shape of '!nvtile.shared<1 x 16 x 16 x bf16>', got 'tensor<16x32xbf16, #nvtile.operand<warps = 1>>'}}
+  %t = nvtile.read %s[%i] : !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x32xbf16, #nvtile.operand<warps = 1>>
+  return
+}
+
+// -----
+
+func.func @R1_element(%s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(R1) expected an operand tile}}
+  %t = nvtile.read %s[%i] : !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf16, #nvtile.operand<warps = 1>>
+  return
+}
+
+// -----
+
+func.func @R1_layout(%s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(R1) expected an operand tile}}
+  %t = nvtile.read %s[%i] : !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xbf16, #nvtile.fragment<warps = [1, 1]>>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D1_terms(%a: tensor<16x32xbf16, #rows>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(D1) expected agreeing shapes and one element type, and an f32 fragment as result, got 'tensor<16x32xbf16, #nvtile.fragment<warps = [1, 1]>>', '!nvtile.shared<1 x 16 x 16 x bf16>' and 'tensor<16x16xf32, #nvtile.fragment<warps = [1, 1]>>'}}
+  %t = nvtile.dot %a, %s[%i] : tensor<16x32xbf16, #rows>, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf32, #rows>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D1_columns(%a: tensor<16x16xbf16, #rows>, %s: !nvtile.shared<1 x 16 x 32 x bf16>, %i: index) {
+  // Fewer columns than b has are for b transposed.
+  // expected-error @below {{(D1) expected agreeing shapes}}
+  %t = nvtile.dot %a, %s[%i] : tensor<16x16xbf16, #rows>, !nvtile.shared<1 x 16 x 32 x bf16> -> tensor<16x16xf32, #rows>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D1_element(%a: tensor<16x16xf16, #rows>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(D1) expected agreeing shapes and one element type}}
+  %t = nvtile.dot %a, %s[%i] : tensor<16x16xf16, #rows>, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf32, #rows>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D1_result(%a: tensor<16x16xbf16, #rows>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(D1) expected agreeing shapes and one element type, and an f32 fragment as result}}
+  %t = nvtile.dot %a, %s[%i] : tensor<16x16xbf16, #rows>, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xbf16, #rows>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D1_layout(%a: tensor<16x16xbf16, #rows>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(D1) expected agreeing shapes and one element type, and an f32 fragment as result}}
+  %t = nvtile.dot %a, %s[%i] : tensor<16x16xbf16, #rows>, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D1_a(%a: index, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(D1) expected agreeing shapes}}
+  %t = nvtile.dot %a, %s[%i] : index, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf32, #rows>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D1_stage(%a: tensor<16x16xbf16, #rows>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(D1) expected a stage for an a in shared memory, and only there}}
+  %t = nvtile.dot %a[%i], %s[%i] : tensor<16x16xbf16, #rows>, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf32, #rows>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D1_no_stage(%s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(D1) expected a stage for an a in shared memory, and only there}}
+  %t = nvtile.dot %s, %s[%i] : !nvtile.shared<1 x 16 x 16 x bf16>, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf32, #rows>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D2_init(%a: tensor<16x16xbf16, #rows>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index, %x: tensor<16x16xf32>) {
+  // expected-error @below {{(D2) expected init of type 'tensor<16x16xf32, #nvtile.fragment<warps = [1, 1]>>', got 'tensor<16x16xf32>'}}
+  %t = nvtile.dot %a, %s[%i] init(%x : tensor<16x16xf32>) : tensor<16x16xbf16, #rows>, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf32, #rows>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D2_finite(%a: tensor<16x16xbf16, #rows>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index, %ok: i1) {
+  // expected-error @below {{(D2) expected keep and finite together, got one of them}}
+  %t = nvtile.dot %a, %s[%i] finite(%ok) : tensor<16x16xbf16, #rows>, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf32, #rows>
+  return
+}
+
+// -----
+
+#rows = #nvtile.fragment<warps = [1, 1]>
+func.func @D2_keep(%a: tensor<16x16xbf16, #rows>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index, %ok: i1,
+                   %keep: tensor<16x32xi1, #rows>) {
+  // expected-error @below {{(D2) expected keep of i1 in the shape of a, got 'tensor<16x32xi1, #nvtile.fragment<warps = [1, 1]>>'}}
+  %t = nvtile.dot %a, %s[%i] keep(%keep : tensor<16x32xi1, #rows>) finite(%ok) : tensor<16x16xbf16, #rows>, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf32, #rows>
+  return
+}
