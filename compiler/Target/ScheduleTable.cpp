@@ -136,7 +136,7 @@ ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &pr
     return decodeSchedule(target, problem);
   sizes.micro = microTile(target, problem);
   for (int64_t rows : kQueryRows) {
-    // What a mask cuts out of a tile is computed all the same, so masked tiles are smaller.
+    // Rows that a mask drops are passed over, but more and smaller tiles spread evenly over the threads.
     if (problem.isMasked && rows > kMaskedRows)
       continue;
     sizes.tile = {rows, kKeyColumns};
