@@ -136,9 +136,10 @@ void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetI
     sizes = paperSchedule(target, problem);
   else
     ScheduleText(desc.schedule).read(sizes, strategy);
-  if (strategy == flash::Strategy::Standard) { // knows tiles of queries only
+  if (strategy == flash::Strategy::Standard) { // knows tiles of queries and exact maxima only
     sizes.rowsAreHeads = false;
     sizes.split = 0;
+    sizes.isOptimistic = false;
   }
   std::string rejection = rejectSchedule(sizes, target, problem);
   if (!rejection.empty())

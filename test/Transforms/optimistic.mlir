@@ -1,0 +1,77 @@
+// RUN: flash-opt %s --to-online --to-tiled | FileCheck %s
+// RUN: flash-opt %s --to-online --to-tiled --to-tile | FileCheck %s --check-prefix=TILE
+//
+// An optimistic reference: exponents are taken relative to the maxima of some keys that the loops begin with. Where that
+// was wrong, the same tiles are visited again with the exact strategy.
+
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // CHECK-LABEL: func.func @attention_phase0
+  // CHECK:         scf.forall
+  // The look: scores and their maxima alone, of the first 16 keys of a tile.
+  // CHECK:           %[[LOOK:.*]] = scf.for
+  // CHECK:             tile.load {{.*}} -> tensor<16x64xbf16>
+  // CHECK:             flash.scores
+  // CHECK:             tile.reduce maxnum
+  // CHECK:           {tile.peek}
+  // A row that has seen no key yet begins with 0.
+  // CHECK:           %[[REFERENCE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[LOOK]]
+  // Full tiles and partial ones with the reference fixed.
+  // CHECK:           scf.for {{.*}} iter_args(%{{.*}} = %[[REFERENCE]],
+  // CHECK:             flash.online_attention {{.*}}fixed
+  // CHECK:           scf.for
+  // CHECK:             flash.online_attention
+  // CHECK:               {{.*}}boundary, fixed
+  // All rows of the tile go one way.
+  // CHECK:           %[[OK:.*]] = tile.all
+  // CHECK:           %[[STATE:.*]]:{{[23]}} = scf.if %[[OK]]
+  // CHECK:             scf.yield
+  // CHECK:           } else {
+  // CHECK:             scf.for
+  // CHECK:               flash.online_attention
+  // CHECK-NOT:           fixed
+  // CHECK:               boundary
+  // CHECK-NOT:           fixed
+  // CHECK:             scf.yield
+  // CHECK:           flash.finalize %{{.*}}, %[[STATE]]#
+
+  // The fixed update takes no maximum and rescales nothing.
+  // TILE-LABEL: func.func @attention_phase0
+  // TILE:         {tile.peek}
+  // TILE:         scf.for
+  // TILE-NOT:       tile.reduce maxnum
+  // TILE:           tile.dot {{.*}} {transpose_b}
+  // TILE-NOT:       tile.reduce maxnum
+  // TILE:           math.exp2
+  // TILE-NOT:       math.exp2
+  // TILE:           tile.dot {{.*}} init(
+  // TILE:         tile.all
+  // TILE:         scf.if
+  // TILE:         } else {
+  // TILE:           tile.reduce maxnum
+  func.func @attention(%q: tensor<?x?x?x64xbf16> {flash.name = "q"}, %k: tensor<?x?x?x64xbf16> {flash.name = "k"},
+                       %v: tensor<?x?x?x64xbf16> {flash.name = "v"}) -> (tensor<?x?x?x64xbf16> {flash.name = "o"}) {
+    %o = flash.attention %q, %k, %v
+      mask (%b: index, %h: index, %i: index, %j: index, %sq: index, %sk: index) {
+        %keep = arith.cmpi sle, %j, %i : index
+        flash.yield %keep : i1
+      }
+      {scale = 0.125 : f32,
+       schedule = #flash.schedule<tile = [64, 32], micro = [16, 16], strategy = online, stages = 2, reference = optimistic>}
+      : tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16> -> tensor<?x?x?x64xbf16>
+    return %o : tensor<?x?x?x64xbf16>
+  }
+
+  // The row maximum must be exact, so that there is nothing to be optimistic about.
+  // CHECK-LABEL: func.func @with_row_max_phase0
+  // CHECK-NOT:     tile.peek
+  // CHECK-NOT:     fixed
+  // CHECK-NOT:     tile.all
+  func.func @with_row_max(%q: tensor<?x?x?x64xbf16> {flash.name = "q"}, %k: tensor<?x?x?x64xbf16> {flash.name = "k"})
+      -> (tensor<?x?x?x64xbf16> {flash.name = "o"}, tensor<?x?x?xf32> {flash.name = "row_max"}) {
+    %o, %max = flash.attention %q, %k, %k
+      {row_max, scale = 0.125 : f32,
+       schedule = #flash.schedule<tile = [64, 32], micro = [16, 16], strategy = online, stages = 2, reference = optimistic>}
+      : tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16> -> tensor<?x?x?x64xbf16>, tensor<?x?x?xf32>
+    return %o, %max : tensor<?x?x?x64xbf16>, tensor<?x?x?xf32>
+  }
+}
