@@ -60,11 +60,19 @@ std::vector<KeyShape> keyShapes(const ScheduleProblem &problem) {
   // Small tiles at D = 128 leave room for two blocks on a multiprocessor.
   if (problem.headDim > 64 && problem.valueDim <= 128)
     return {{32, 2}, {32, 1}, {16, 2}, {16, 1}};
-  return {{64, 2}, {32, 2}, {16, 2}, {32, 1}, {16, 1}};
+  return {{64, 2}, {48, 2}, {32, 2}, {16, 2}, {32, 1}, {16, 1}};
+}
+
+/// When decoding, what counts is how many bytes are on their way.
+std::vector<KeyShape> decodeKeyShapes(const ScheduleProblem &problem) {
+  std::vector<KeyShape> shapes = {{64, 3}, {32, 4}};
+  std::vector<KeyShape> others = keyShapes(problem);
+  shapes.insert(shapes.end(), others.begin(), others.end());
+  return shapes;
 }
 
 /// The exponentials of half a tile's scores overlap the products of the other half.
-int64_t keysAtATime(int64_t keys) { return std::max<int64_t>(keys / 2, kFragment); }
+int64_t keysAtATime(int64_t keys) { return keys % (2 * kFragment) == 0 ? keys / 2 : kFragment; }
 
 ScheduleSizes withShape(const BlockShape &block, const KeyShape &keys, const TargetInfo &target,
                         const ScheduleProblem &problem) {
@@ -90,9 +98,6 @@ void chooseBlocks(ScheduleSizes &sizes, const TargetInfo &target, const Schedule
 
 } // namespace
 
-/// Parts of columns are rounded up, so that the last row's may reach beyond it.
-constexpr int64_t kSharedSlackBytes = 1024;
-
 int64_t gpuThreads(const ScheduleSizes &sizes) {
   return sizes.tile[0] / sizes.micro[0] * sizes.across * kWarpSize;
 }
@@ -108,8 +113,6 @@ int64_t gpuSharedBytes(const ScheduleSizes &sizes, const TargetInfo &target,
   int64_t bytes = sizes.tile[0] * k + std::max<int64_t>(sizes.stages, 1) * sizes.tile[1] * (k + v);
   if (!usesTensorCores(target, problem))
     bytes += sizes.across * sizes.tile[0] * (sizes.tile[1] * 4 + 16);
-  if (sizes.across > 1)
-    bytes += kSharedSlackBytes;
   return bytes;
 }
 
@@ -160,7 +163,7 @@ ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem 
   BlockShape block = blockShape(target, problem);
   bool decodes = problem.queries > 0 && problem.queries <= kFewQueries;
   if (decodes)
-    block = {kFragment, kFragment, problem.valueDim <= 64 ? 1 : (problem.valueDim <= 256 ? 2 : 4)};
+    block = {kFragment, kFragment, problem.valueDim <= 64 ? 2 : 4};
   // P in f16 overflows where it exceeds its row's first tile by 2^16, which real rows do; products on FMA
   // units gain nothing.
   bool isOptimistic = problem.isBF16 && usesTensorCores(target, problem) && !decodes;
@@ -169,7 +172,7 @@ ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem 
   ScheduleSizes smallest;
   for (BlockShape start = block; start.across >= 1; start.across /= 2)
     for (BlockShape shape = start; shape.rows >= shape.warpRows; shape.rows /= 2)
-      for (const KeyShape &keys : keyShapes(problem)) {
+      for (const KeyShape &keys : decodes ? decodeKeyShapes(problem) : keyShapes(problem)) {
         ScheduleSizes sizes = withShape(shape, keys, target, problem);
         sizes.isOptimistic = isOptimistic;
         if (decodes) {

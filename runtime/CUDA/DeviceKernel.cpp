@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view infoPrefix = "// flashc_kernel_info ";
 constexpr int64_t maxGrid = (int64_t(1) << 31) - 1;
+constexpr int64_t maxExtent = maxGrid;
 
 std::string_view textOf(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
@@ -116,6 +117,11 @@ void DeviceKernel::run(int ordinal, std::span<const DeviceArgument> arguments, v
       fail("expected 0 to 2^31 - 1 blocks for ", launch.entry, ", got ", grid,
            "; use smaller tensors");
   }
+  // Kernels compare positions in 32 bits.
+  for (size_t n = 0; n < arguments.size(); ++n)
+    for (const int64_t extent : shapes[n])
+      if (extent > maxExtent)
+        fail(arguments[n].name, ": expected extents up to 2^31 - 1 on a GPU, got ", extent);
   const Driver &driver = Driver::get(concat("target ", code.target));
   const ContextScope context(driver, ordinal);
   for (const DeviceArgument &argument : arguments)

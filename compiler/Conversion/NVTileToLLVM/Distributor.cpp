@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/NVTileToLLVM/Distributor.h"
+#include "compiler/Conversion/NVTileToLLVM/AffineForm.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -53,9 +54,6 @@ LogicalResult Distributor::run() {
   if (failed(lowerBlock(kernel.getBody().front())))
     return failure();
   func::ReturnOp::create(b, t.loc);
-  // Parts of columns are rounded up, so that the last row's may reach beyond it.
-  if (schedule.getAcross() > 1)
-    sharedBytes += 1024;
   result->setAttr(nvtile::kSharedBytesAttrName, b.getI64IntegerAttr(sharedBytes));
   return success();
 }
@@ -225,7 +223,7 @@ LogicalResult Distributor::lowerFor(scf::ForOp op) {
     if (failed(lowerBlock(*op.getBody())))
       return failure();
     if (!inits.empty())
-      scf::YieldOp::create(b, t.loc, flatten(op.getYieldedValues()));
+      scf::YieldOp::create(b, t.loc, computeTurn(op, loop.getRegionIterArgs()));
     memo.pop_back();
   }
   spread(op.getResults(), loop.getResults());
@@ -325,6 +323,9 @@ LogicalResult Distributor::lowerIf(scf::IfOp op) {
       block.back().erase();
     b.setInsertionPointToStart(&block);
     memo.emplace_back();
+    std::optional<ThreadBuilder::RareScope> rare;
+    if (from == &op.getElseRegion() && op->hasAttr(tile::kRareElseAttrName))
+      rare.emplace(t);
     if (failed(lowerBlock(from->front())))
       return failure();
     scf::YieldOp::create(b, t.loc,
@@ -423,12 +424,16 @@ Value Distributor::computeElementwise(Operation *op, unsigned e) {
     Value reciprocal =
         lookup(op->getResult(0), ThreadTile(tensor).size() + ThreadTile(tensor).rowOf(e));
     if (!reciprocal) {
+      // Sums of weights are normal numbers; 1 unit in the last place is what the instruction may be off.
       Value row = get(divisor.getSource(), ThreadTile(tensor).rowOf(e));
-      reciprocal = arith::DivFOp::create(b, t.loc, t.f32Constant(1.0f), row);
+      reciprocal = t.call("llvm.nvvm.rcp.approx.ftz.f", t.f32, row);
       define(op->getResult(0), ThreadTile(tensor).size() + ThreadTile(tensor).rowOf(e), reciprocal);
     }
     return arith::MulFOp::create(b, t.loc, get(op->getOperand(0), e), reciprocal);
   }
+  if (auto comparison = dyn_cast<arith::CmpIOp>(op))
+    if (Value result = comparePositions(comparison, e))
+      return result;
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(operandAt(operand, e));
@@ -441,6 +446,120 @@ Value Distributor::computeElementwise(Operation *op, unsigned e) {
   state.addAttributes(op->getAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();
   return b.create(state)->getResult(0);
+}
+
+std::optional<Distributor::PositionDifference> Distributor::positionDifference(arith::CmpIOp op) {
+  using Predicate = arith::CmpIPredicate;
+  Predicate predicate = op.getPredicate();
+  bool isOrder = predicate == Predicate::slt || predicate == Predicate::sle ||
+                 predicate == Predicate::sgt || predicate == Predicate::sge;
+  std::optional<AffineForm> x = isOrder ? affineForm(op.getLhs()) : std::nullopt;
+  std::optional<AffineForm> y = x ? affineForm(op.getRhs()) : std::nullopt;
+  if (!y)
+    return {};
+  AffineForm difference = x->minus(*y);
+  if (std::abs(difference.rows) > 1 || std::abs(difference.columns) > 1)
+    return {};
+  ThreadTile tile(cast<RankedTensorType>(op.getResult().getType()));
+  // In i32: tiles are small, so that a difference that does not fit decides all of their elements.
+  Value first = lookup(op.getResult(), tile.size());
+  if (!first) {
+    Value sum = arith::ConstantOp::create(b, t.loc, b.getI64IntegerAttr(difference.constant));
+    auto add = [&](Value value, int64_t sign) {
+      if (!sign)
+        return;
+      if (value.getType() != t.i64)
+        value = value.getType().isIndex()
+                    ? arith::IndexCastOp::create(b, t.loc, t.i64, value).getResult()
+                    : arith::ExtSIOp::create(b, t.loc, t.i64, value).getResult();
+      sum = sign > 0 ? arith::AddIOp::create(b, t.loc, sum, value).getResult()
+                     : arith::SubIOp::create(b, t.loc, sum, value).getResult();
+    };
+    for (AffineForm::Term term : difference.terms)
+      add(scalar(term.value), term.sign);
+    add(firstRow(tile), difference.rows);
+    add(firstColumn(tile), difference.columns);
+    auto bound = [&](int64_t value) {
+      return arith::ConstantOp::create(b, t.loc, b.getI64IntegerAttr(value));
+    };
+    constexpr int64_t kFar = int64_t(1) << 30;
+    sum = arith::MaxSIOp::create(b, t.loc, sum, bound(-kFar));
+    sum = arith::MinSIOp::create(b, t.loc, sum, bound(kFar));
+    first = arith::TruncIOp::create(b, t.loc, t.i32, sum);
+    define(op.getResult(), tile.size(), first);
+  }
+  return PositionDifference{first, difference.rows, difference.columns};
+}
+
+Value Distributor::comparePositions(arith::CmpIOp op, unsigned e) {
+  std::optional<PositionDifference> difference = positionDifference(op);
+  if (!difference)
+    return {};
+  ThreadTile tile(cast<RankedTensorType>(op.getResult().getType()));
+  int64_t offset = difference->rows * tile.rowOffset(e) +
+                   (tile.isMatrix ? difference->columns * tile.columnOffset(e) : 0);
+  return arith::CmpIOp::create(b, t.loc, op.getPredicate(), difference->first, t.constant(-offset));
+}
+
+Value Distributor::mayKeep(Value keep) {
+  if (auto both = keep.getDefiningOp<arith::AndIOp>()) {
+    Value x = mayKeep(both.getLhs()), y = mayKeep(both.getRhs());
+    return x && y ? t.both(x, y) : (x ? x : y);
+  }
+  auto comparison = keep.getDefiningOp<arith::CmpIOp>();
+  std::optional<PositionDifference> difference =
+      comparison ? positionDifference(comparison) : std::nullopt;
+  if (!difference)
+    return {};
+  // The thread's element that is the likeliest to hold: the smallest difference, or the largest.
+  ThreadTile tile(cast<RankedTensorType>(keep.getType()));
+  bool isLess = comparison.getPredicate() == arith::CmpIPredicate::slt ||
+                comparison.getPredicate() == arith::CmpIPredicate::sle;
+  auto reach = [&](int64_t coefficient, int64_t extent) -> int64_t {
+    return (coefficient < 0) == isLess ? coefficient * extent : 0;
+  };
+  int64_t offset = reach(difference->rows, (tile.rowBlocks - 1) * 16 + 8);
+  if (tile.isMatrix)
+    offset += reach(difference->columns, (tile.columnBlocks - 1) * 8 + 1);
+  Value holds = arith::CmpIOp::create(b, t.loc, comparison.getPredicate(), difference->first,
+                                      t.constant(-offset));
+  return t.call("llvm.nvvm.vote.any.sync", t.i1, {t.constant(-1), holds});
+}
+
+SmallVector<Value> Distributor::computeTurn(scf::ForOp op, ValueRange carried) {
+  Value works;
+  for (auto dot : op.getBody()->getOps<nvtile::DotOp>())
+    if (dot.getIdleRows() && dot.getKeep())
+      works = mayKeep(dot.getKeep());
+  if (!works)
+    return flatten(op.getYieldedValues());
+  auto branch = scf::IfOp::create(b, t.loc, flatTypes(op.getResultTypes()), works,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  auto fill = [&](Block &block, auto values) {
+    if (!block.empty())
+      block.back().erase();
+    b.setInsertionPointToStart(&block);
+    memo.emplace_back();
+    scf::YieldOp::create(b, t.loc, values());
+    memo.pop_back();
+  };
+  fill(*branch.thenBlock(), [&] { return flatten(op.getYieldedValues()); });
+  fill(*branch.elseBlock(), [&] {
+    // Numbers go on; tiles stay.
+    SmallVector<Value> next;
+    for (Value value : op.getYieldedValues()) {
+      if (!isTile(value)) {
+        next.push_back(scalar(value));
+        continue;
+      }
+      unsigned size = ThreadTile(cast<RankedTensorType>(value.getType())).size();
+      for (unsigned e = 0; e < size; ++e)
+        next.push_back(carried[next.size()]);
+    }
+    return next;
+  });
+  return llvm::to_vector_of<Value>(branch.getResults());
 }
 
 Value Distributor::firstRow(const ThreadTile &tile) {

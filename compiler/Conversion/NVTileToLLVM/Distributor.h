@@ -80,6 +80,17 @@ private:
   mlir::Value compute(mlir::Value tile, unsigned e);
   mlir::Value computeElementwise(mlir::Operation *op, unsigned e);
   mlir::Value computeCoordinate(tile::CoordsOp op, unsigned e);
+  /// A comparison of positions as one of i32 against a constant; null where it is another one.
+  mlir::Value comparePositions(mlir::arith::CmpIOp op, unsigned e);
+  struct PositionDifference {
+    mlir::Value first; ///< i32, of the thread's first element
+    int64_t rows, columns;
+  };
+  std::optional<PositionDifference> positionDifference(mlir::arith::CmpIOp op);
+  /// Whether any element of a mask may hold in the warp; null where that is not known.
+  mlir::Value mayKeep(mlir::Value keep);
+  /// What a turn of a loop carries on; a warp that can keep nothing passes its values on.
+  llvm::SmallVector<mlir::Value> computeTurn(mlir::scf::ForOp op, mlir::ValueRange carried);
   mlir::Value computeReduction(tile::ReduceOp op, unsigned row);
   /// The sum of the parts that the four lanes of a row hold.
   mlir::Value sumOverLanes(mlir::Value part);

@@ -119,9 +119,13 @@ void Distributor::computeFMAProduct(nvtile::DotOp op) {
           y.push_back(loadShared(op.getB(), stage, t.add(column0, n * 8 + j), k, kTerms));
       } else {
         y.resize(2);
+        // Of a part that is not all there, what lies beyond is read from within, and not stored.
+        Value column = t.add(column0, n * 8);
+        if (tile.columnWarps * tile.warpColumns > right.getPaddedColumns())
+          column =
+              arith::MinSIOp::create(b, t.loc, column, t.constant(right.getPaddedColumns() - 2));
         for (int64_t term = 0; term < kTerms; ++term) {
-          SmallVector<Value> pair =
-              loadShared(op.getB(), stage, t.add(k, term), t.add(column0, n * 8), 2);
+          SmallVector<Value> pair = loadShared(op.getB(), stage, t.add(k, term), column, 2);
           y[0].push_back(pair[0]);
           y[1].push_back(pair[1]);
         }

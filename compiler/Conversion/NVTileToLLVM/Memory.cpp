@@ -315,7 +315,8 @@ void Distributor::copyElements(nvtile::CopyOp op, const ThreadMemory &memory, Va
   int64_t perChunk = kChunkBytes / bytes;
   Value stage = scalar(op.getStage());
   Value validRows = scalar(op.getValid()[0]), validColumns = scalar(op.getValid()[1]);
-  Value thread = arith::IndexCastUIOp::create(b, t.loc, t.index, t.threadId());
+  // What this rare path computes must not be moved to where it always runs.
+  Value thread = arith::IndexCastUIOp::create(b, t.loc, t.index, t.threadIdHere());
   auto loop = scf::ForOp::create(b, t.loc, thread, t.indexConstant(type.getRows() * columns),
                                  t.indexConstant(threadsOf(kernel)));
   OpBuilder::InsertionGuard guard(b);

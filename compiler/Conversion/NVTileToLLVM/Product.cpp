@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/NVTileToLLVM/Distributor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -66,7 +67,8 @@ void Distributor::computeProduct(nvtile::DotOp op, unsigned e) {
   ThreadTile tile = resultTile(op);
   if (!usesTensorCores(elementOf(op)))
     return computeFMAProduct(op);
-  if (op.getKeep())
+  bool isFinite = op.getFinite() && matchPattern(op.getFinite(), m_One());
+  if (op.getKeep() && !isFinite)
     return computeKept(op);
   if (hasScoresLeft(op))
     return computeSlices(op);
@@ -145,6 +147,14 @@ SmallVector<Value> Distributor::rightFragment(nvtile::DotOp op, int64_t n, int64
   }
   // Parts that are whole panels of chunks keep out of the permutation's way.
   bool isChunkSmall = tile.columnWarps == 1 || tile.warpColumns % 64 == 0;
+  int64_t chunks = cast<nvtile::SharedType>(op.getB().getType()).getPaddedColumns() / 8;
+  if (tile.columnWarps * tile.warpColumns / 8 > chunks) {
+    // The last part is not all there: what lies beyond is read from within, and not stored.
+    chunk = t.add(chunk, n * 2);
+    chunk = arith::MinSIOp::create(b, t.loc, chunk, t.constant(chunks - 1));
+    return loadMatrix(op.getB(), scalar(op.getStage()), t.add(low, t.mul(second, 8)), chunk,
+                      slice * kSlice, 0, /*isTransposed=*/true, /*isChunkSmall=*/false);
+  }
   return loadMatrix(op.getB(), scalar(op.getStage()), t.add(low, t.mul(second, 8)), chunk,
                     slice * kSlice, n * 2, /*isTransposed=*/true, isChunkSmall);
 }

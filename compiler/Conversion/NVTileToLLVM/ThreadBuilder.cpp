@@ -94,7 +94,11 @@ SmallVector<Value> ThreadBuilder::unpack(Value structure, unsigned count) {
   return values;
 }
 
-Value ThreadBuilder::threadId() { return call("llvm.nvvm.read.ptx.sreg.tid.x", i32, {}); }
+Value ThreadBuilder::threadId() {
+  if (rareThreadId)
+    return rareThreadId;
+  return call("llvm.nvvm.read.ptx.sreg.tid.x", i32, {});
+}
 Value ThreadBuilder::blockId() { return call("llvm.nvvm.read.ptx.sreg.ctaid.x", i32, {}); }
 
 void ThreadBuilder::barrier() { callVoid("llvm.nvvm.barrier.cta.sync.aligned.all", constant(0)); }
@@ -194,4 +198,8 @@ void ThreadBuilder::copyChunk(Value dest, Value source, Value ignored) {
 
 void ThreadBuilder::keepRolled() {
   inlineAsm(*this, Type(), {}, ".pragma \"nounroll\";", "", /*hasSideEffects=*/true);
+}
+
+Value ThreadBuilder::threadIdHere() {
+  return inlineAsm(*this, i32, {}, "mov.u32 $0, %tid.x;", "=r", /*hasSideEffects=*/true);
 }

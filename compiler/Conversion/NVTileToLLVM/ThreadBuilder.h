@@ -29,6 +29,7 @@ public:
 
   mlir::OpBuilder b;
   mlir::Location loc;
+  mlir::Value rareThreadId;
   mlir::Type i1, i16, i32, i64, f32, index, global, shared;
 
   //===--- i32 ---===//
@@ -69,6 +70,20 @@ public:
   void callVoid(llvm::StringRef intrinsic, mlir::ValueRange arguments);
   llvm::SmallVector<mlir::Value> unpack(mlir::Value structure, unsigned count);
   mlir::Value threadId();
+  /// Within its life, threadId() is a value of its own, so that nothing computed from it is kept from before.
+  class RareScope {
+  public:
+    explicit RareScope(ThreadBuilder &t) : t(t), outer(t.rareThreadId) {
+      t.rareThreadId = t.threadIdHere();
+    }
+    ~RareScope() { t.rareThreadId = outer; }
+
+  private:
+    ThreadBuilder &t;
+    mlir::Value outer;
+  };
+  /// The same, of which nothing that depends on it is computed earlier.
+  mlir::Value threadIdHere();
   mlir::Value blockId();
   void barrier();
   /// In the body of a loop: keeps ptxas from unrolling it.

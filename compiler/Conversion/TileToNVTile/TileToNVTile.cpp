@@ -162,11 +162,13 @@ private:
         aStage = tile.stage;
       }
       Value finite;
-      if (dot.getKeep())
+      if (dot.getLoose())
+        finite = arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1);
+      else if (dot.getKeep())
         finite = nvtile::AllFiniteOp::create(builder, loc, builder.getI1Type(), b.buffer, b.stage);
-      auto product =
-          nvtile::DotOp::create(builder, loc, dot.getResult().getType(), a, b.buffer, b.stage,
-                                aStage, dot.getInit(), dot.getKeep(), finite, dot.getTransposeB());
+      auto product = nvtile::DotOp::create(builder, loc, dot.getResult().getType(), a, b.buffer,
+                                           b.stage, aStage, dot.getInit(), dot.getKeep(), finite,
+                                           dot.getTransposeB(), dot.getIdleRows());
       dot.replaceAllUsesWith(product.getResult());
       dot.erase();
     }

@@ -91,10 +91,11 @@ void lowerFixed(OpBuilder &b, OnlineAttentionOp op) {
   Value l = tile::ReduceOp::create(b, loc, m.getType(), tile::ReduceKind::Sum, p);
   l = arith::AddFOp::create(b, loc, op.getInit()[1], l);
   Value rounded = math.round(p, cast<RankedTensorType>(op.getV().getType()).getElementType());
-  // Without keep: a NaN of V that the mask drops shows in acc, and the exact attempt follows.
+  // A NaN of V that the mask drops shows in acc, and the exact attempt follows.
+  Value keep = op.getMask().empty() ? Value() : scores.keep;
   Value acc = tile::DotOp::create(b, loc, op.getAcc().getType(), rounded, op.getV(),
-                                  op.getInit()[2], /*keep=*/Value(), /*transpose_b=*/false,
-                                  /*idle_rows=*/false);
+                                  op.getInit()[2], keep, /*transpose_b=*/false,
+                                  /*idle_rows=*/keep && isLoopState(op), /*loose=*/bool(keep));
   op.replaceAllUsesWith(ValueRange{m, l, acc});
 }
 

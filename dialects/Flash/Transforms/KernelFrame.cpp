@@ -130,6 +130,8 @@ public:
       n.tiles = x.mul(heads, x.ceilDiv(n.sq, shape.rows));
     }
     n.parts = shape.split ? x.max(x.ceilDiv(n.sk, shape.split), one) : one;
+    if (shape.split && shape.mostParts)
+      n.parts = x.min(n.parts, shape.mostParts);
     return n;
   }
 
@@ -144,7 +146,8 @@ public:
       tiles = x.mul(heads, x.add(x.div(queries, shape.rows), sequences));
     if (!shape.forEachPart)
       return tiles;
-    return x.mul(tiles, x.add(x.div(emitDim(b, loc, memory.k, 1), shape.split), 1));
+    Value parts = x.add(x.div(emitDim(b, loc, memory.k, 1), shape.split), 1);
+    return x.mul(tiles, shape.mostParts ? x.min(parts, shape.mostParts) : parts);
   }
 
   bool isExact() const { return isUniform || !shape.isOnDevice; }
@@ -172,6 +175,7 @@ public:
     GridPoint p;
     Value local; // number among the sequence's tiles or parts
     Value partsBefore = zero;
+    Value knownHead, knownTile;
     Counts n;
     if (isUniform && shape.headsTogether > 1 && shape.kind == RowKind::Queries &&
         !shape.forEachPart) {
@@ -186,8 +190,11 @@ public:
       p.sequence = x.div(head, heads);
       if (memory.sequsedK)
         n.sk = emitLength(b, loc, memory.sequsedK, p.sequence);
-      local = x.add(x.mul(x.rem(head, heads), perHead), x.div(inSection, count));
+      Value tile = x.div(inSection, count);
+      local = x.add(x.mul(x.rem(head, heads), perHead), tile);
       partsBefore = x.mul(x.mul(p.sequence, n.tiles), n.parts);
+      knownHead = x.rem(head, heads);
+      knownTile = tile;
     } else if (isUniform) {
       n = uniform;
       Value perSequence = shape.forEachPart ? x.mul(n.tiles, n.parts) : n.tiles;
@@ -237,10 +244,11 @@ public:
       p.rows = x.min(x.sub(group, first), shape.rows);
     } else {
       Value perHead = x.ceilDiv(n.sq, shape.rows);
-      p.head = x.div(tile, perHead);
+      p.head = knownHead ? knownHead : x.div(tile, perHead);
       p.kvHead = x.div(p.head, group);
       // From the last tile to the first: under a causal mask the last ones are the longest.
-      Value fromLast = x.sub(x.sub(perHead, one), x.rem(tile, perHead));
+      Value inHead = knownTile ? knownTile : x.rem(tile, perHead);
+      Value fromLast = x.sub(x.sub(perHead, one), inHead);
       p.i0 = x.mul(fromLast, shape.rows);
       p.rows = x.min(x.sub(p.sq, p.i0), shape.rows);
     }
@@ -252,8 +260,15 @@ public:
       p.part = x.add(p.firstPart, split);
     }
     if (shape.forEachPart) {
-      p.keyBegin = x.mul(split, shape.split);
-      p.keyEnd = x.min(x.add(p.keyBegin, shape.split), p.sk);
+      // The size of parts depends on the sequence alone, not on what else is in its batch.
+      Value size = x.constant(shape.split);
+      p.keyBegin = x.mul(split, size);
+      if (shape
+              .mostParts) { // on a device, where a sequence may have fewer parts than its shape says
+        size = x.max(size, x.roundUp(x.ceilDiv(p.sk, shape.mostParts), shape.keyTile));
+        p.keyBegin = x.min(x.mul(split, size), p.sk);
+      }
+      p.keyEnd = x.min(x.add(p.keyBegin, size), p.sk);
     }
     return p;
   }

@@ -63,6 +63,8 @@ struct GridShape {
   RowKind kind = RowKind::Queries;
   int64_t split = 0;
   bool forEachPart = false;
+  /// Parts that a sequence has at most, 0: any number; longer ones have longer parts, of a multiple of keyTile keys.
+  int64_t mostParts = 0, keyTile = 1;
   /// Whether lengths lie in memory that the host cannot read when it counts grid points: the grid is then sized by
   /// shapes alone.
   bool isOnDevice = false;

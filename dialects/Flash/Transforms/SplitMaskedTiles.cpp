@@ -118,9 +118,9 @@ Value emitCheck(OpBuilder &b, Location loc, OnlineAttentionOp op, Value referenc
                                             math.splat(load.getValid()[0], rowType.getShape()));
     isRight = arith::OrIOp::create(b, loc, isRight, isPadding);
   }
-  // 0 times what is not finite is NaN. A NaN in a value of V that was masked off comes to light here too.
-  Value zeros = arith::MulFOp::create(b, loc, acc, math.constant(acc.getType(), 0.0));
-  Value isFinite = compare(arith::CmpFPredicate::OEQ, zeros, 0.0);
+  // A NaN in a value of V that was masked off comes to light here too.
+  Value isFinite = compare(arith::CmpFPredicate::OLE, math::AbsFOp::create(b, loc, acc),
+                           std::numeric_limits<float>::max());
   return tile::AllOp::create(b, loc, b.getI1Type(), x.both(isFinite, math.broadcast(isRight, acc)));
 }
 
@@ -180,6 +180,7 @@ ValueRange emitOptimistic(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op,
                                [](OnlineAttentionOp each) { each.setFixed(true); });
   Value isRight = emitCheck(b, loc, op, m, state[1], state[2]);
   auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), isRight, /*withElseRegion=*/true);
+  branch->setAttr(tile::kRareElseAttrName, b.getUnitAttr());
   OpBuilder yes = branch.getThenBodyBuilder(), no = branch.getElseBodyBuilder();
   scf::YieldOp::create(yes, loc, ValueRange{m, state[1], state[2]});
   scf::YieldOp::create(no, loc, cloneLoop(no, loop, begin, end, loop.getInitArgs()).getResults());

@@ -26,6 +26,10 @@ namespace {
 
 /// Heads whose K and V a GPU's second-level cache holds at once, at the lengths where it matters.
 constexpr int64_t kHeadsTogether = 8;
+/// Parts of a sequence on a GPU: enough for all of its multiprocessors, few to merge.
+constexpr int64_t kMostParts = 64;
+/// Parts that a turn of the merging loop loads at once, so that it waits for memory once.
+constexpr int64_t kMergedTogether = 4;
 
 /// Emits the tile of each value that the function returns, by walking back from its definition.
 class TileEmitter {
@@ -202,6 +206,9 @@ public:
     if (target && lookupTarget(target.getName())->kind == TargetKind::GPU) {
       tiles.isOnDevice = true;
       tiles.headsTogether = kHeadsTogether;
+      tiles.mostParts = kMostParts;
+      tiles.keyTile = schedule.getTile()[1];
+      mergedTogether = kMergedTogether;
     }
     if (!schedule.getSplit())
       return emitKernel(0, tiles,
@@ -276,19 +283,34 @@ private:
 
   SmallVector<Value> mergeParts(OpBuilder &b, PartStates &states, const GridPoint &point) {
     Index x(b, loc);
-    SmallVector<Value> first = states.load(b, loc, point.firstPart, point.rows);
+    SmallVector<Value> state = states.load(b, loc, point.firstPart, point.rows);
+    Value begin = x.add(point.firstPart, 1), end = x.add(point.firstPart, point.parts);
+    // Several parts a turn as long as there are as many, then one.
+    Value whole = x.roundDown(x.sub(end, begin), mergedTogether);
+    Value middle = x.add(begin, whole);
+    if (mergedTogether > 1)
+      state = mergeRange(b, states, point, state, begin, middle, mergedTogether);
+    return mergeRange(b, states, point, state, mergedTogether > 1 ? middle : begin, end, 1);
+  }
+
+  SmallVector<Value> mergeRange(OpBuilder &b, PartStates &states, const GridPoint &point,
+                                ValueRange init, Value begin, Value end, int64_t together) {
     auto loop = scf::ForOp::create(
-        b, loc, x.add(point.firstPart, 1), x.add(point.firstPart, point.parts), x.constant(1),
-        first, [&](OpBuilder &nested, Location, Value part, ValueRange carried) {
-          SmallVector<Value> next = states.load(nested, loc, part, point.rows);
-          auto merged = MergeOp::create(
-              nested, loc,
-              TypeRange{carried[0].getType(), carried[1].getType(), carried[2].getType()},
-              carried[0], carried[1], carried[2], next[0], next[1], next[2], op.getBaseAttr());
-          SmallVector<Value> results(merged.getResults());
-          if (op.getRowMax())
-            results.push_back(arith::MaximumFOp::create(nested, loc, carried[3], next[3]));
-          scf::YieldOp::create(nested, loc, results);
+        b, loc, begin, end, Index(b, loc).constant(together), init,
+        [&](OpBuilder &nested, Location, Value part, ValueRange carried) {
+          SmallVector<SmallVector<Value>> parts;
+          for (int64_t n = 0; n < together; ++n)
+            parts.push_back(states.load(nested, loc, Index(nested, loc).add(part, n), point.rows));
+          SmallVector<Value> state(carried);
+          for (const SmallVector<Value> &next : parts) {
+            auto merged = MergeOp::create(
+                nested, loc, TypeRange{state[0].getType(), state[1].getType(), state[2].getType()},
+                state[0], state[1], state[2], next[0], next[1], next[2], op.getBaseAttr());
+            if (op.getRowMax())
+              state[3] = arith::MaximumFOp::create(nested, loc, state[3], next[3]);
+            llvm::copy(merged.getResults(), state.begin());
+          }
+          scf::YieldOp::create(nested, loc, state);
         });
     return llvm::to_vector_of<Value>(loop.getResults());
   }
@@ -307,6 +329,7 @@ private:
   OnlineAttentionOp op;
   Location loc;
   ScheduleAttr schedule;
+  int64_t mergedTogether = 1;
 };
 
 LogicalResult tileOnline(func::FuncOp func, OnlineAttentionOp op) {

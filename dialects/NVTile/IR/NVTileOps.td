@@ -169,7 +169,7 @@ def NVTile_AllFiniteOp : NVTile_Op<"all_finite", [MemoryEffects<[MemRead]>]> {
 def NVTile_DotOp : NVTile_Op<"dot", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "Matrix product of a register or shared tile and a shared tile";
   let description = [{
-    As `tile.dot`, with b in shared memory, a in registers or there too. With `finite` false, b may hold infinities
+    As `tile.dot`, `idle_rows` included, with b in shared memory, a in registers or there too. With `finite` false, b may hold infinities
     and NaNs at k where keep is false; with `finite` true, or without keep, it does not, or they count.
 
     - (D1) shapes agree, except that with `transpose_b` the result may have fewer columns than b has rows: the first of
@@ -180,7 +180,7 @@ def NVTile_DotOp : NVTile_Op<"dot", [AttrSizedOperandSegments, MemoryEffects<[Me
   }];
   let arguments = (ins AnyType:$a, NVTile_SharedType:$b, Index:$stage, Optional<Index>:$a_stage,
                        Optional<AnyRankedTensor>:$init, Optional<AnyRankedTensor>:$keep, Optional<I1>:$finite,
-                       UnitAttr:$transpose_b);
+                       UnitAttr:$transpose_b, UnitAttr:$idle_rows);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $a (`[` $a_stage^ `]`)? `,` $b `[` $stage `]` (`init` `(` $init^ `:` type($init) `)`)?

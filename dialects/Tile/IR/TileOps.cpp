@@ -74,8 +74,9 @@ LogicalResult DotOp::verify() {
                     tensorOf(getKeep()).getShape() != a.getShape()))
     return emitOpError() << "(D2) expected keep of i1 in the shape of a, got "
                          << getKeep().getType();
-  if (getIdleRows() && !getKeep())
-    return emitOpError() << "(D3) expected keep beside idle_rows, got none";
+  if (!getKeep() && (getIdleRows() || getLoose()))
+    return emitOpError() << "(D3) expected keep beside " << (getIdleRows() ? "idle_rows" : "loose")
+                         << ", got none";
   return success();
 }
 

@@ -85,13 +85,16 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments]> {
     there are no others.
 
     - (D2) init has the result's type; keep has a's shape, of i1.
-    - (D3) idle_rows comes with keep.
+    With `loose`, what keep drops may add 0 times whatever b holds instead of nothing, for a kernel that looks for
+    NaNs afterwards.
+
+    - (D3) idle_rows and loose come with keep.
 
     Example: `%s = tile.dot %q, %k {transpose_b} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>`
   }];
   let arguments = (ins Tile_Tensor:$a, Tile_Tensor:$b, Optional<Tile_Tensor>:$init,
                        Optional<Tile_Tensor>:$keep, UnitAttr:$transpose_b,
-                       UnitAttr:$idle_rows);
+                       UnitAttr:$idle_rows, UnitAttr:$loose);
   let results = (outs Tile_Tensor:$result);
   let assemblyFormat = [{
     $a `,` $b (`init` `(` $init^ `:` type($init) `)`)? (`keep` `(` $keep^ `:` type($keep) `)`)? attr-dict `:`
