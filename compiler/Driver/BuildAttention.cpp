@@ -78,6 +78,8 @@ std::vector<AttentionBuilder::Parameter> AttentionBuilder::arguments() {
   }
   if (desc.sequsedK)
     list.push_back({"seqused_k", tensor(1, *desc.sequsedK)});
+  if (desc.pageTable)
+    list.push_back({"page_table", tensor(2, *desc.pageTable)});
   size_t firstCapture = list.size();
   if (desc.alibi)
     list.push_back({"alibi", tensor(1, DType::F32)});
@@ -220,12 +222,12 @@ OwningOpRef<ModuleOp> AttentionBuilder::build(StringRef target) {
   };
   Value q = take(true), k = take(true), v = take(true), sinks = take(desc.sinks);
   Value cuQ = take(desc.packed.has_value()), cuK = take(desc.packed.has_value());
-  Value used = take(desc.sequsedK.has_value());
+  Value used = take(desc.sequsedK.has_value()), table = take(desc.pageTable.has_value());
   ValueRange captures = entry->getArguments().drop_front(next);
   auto attention = flash::AttentionOp::create(
       b, loc, outputTypes[0], desc.wantLse ? outputTypes[1] : mlir::Type(),
-      desc.wantRowMax ? outputTypes.back() : mlir::Type(), q, k, v, sinks, cuQ, cuK, used, captures,
-      b.getF32FloatAttr(static_cast<float>(desc.resolvedScale())), flash::ScheduleAttr());
+      desc.wantRowMax ? outputTypes.back() : mlir::Type(), q, k, v, sinks, cuQ, cuK, used, table,
+      captures, b.getF32FloatAttr(static_cast<float>(desc.resolvedScale())), flash::ScheduleAttr());
   buildScore(attention.getScore(), captures);
   buildMask(attention.getMask(), captures);
   func::ReturnOp::create(b, loc, attention->getResults());

@@ -19,7 +19,7 @@ namespace flashc {
 /// A module for `target` with one function, named `desc.name`, that holds one flash.attention.
 ///
 /// The arguments are q, k, v, then, as far as the description asks for them, sinks, cu_seqlens_q
-/// and cu_seqlens_k, seqused_k, and the captures: alibi, bias, the user's. The results are o, lse,
+/// and cu_seqlens_k, seqused_k, page_table, and the captures: alibi, bias, the user's. The results are o, lse,
 /// row_max. All sizes but the head dims are dynamic. The attribute `flash.name` of arguments and
 /// results holds their names. Bool and u8 arrays are tensors of i8. The op has no schedule yet.
 ///

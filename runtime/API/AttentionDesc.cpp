@@ -70,6 +70,19 @@ void checkWindowSide(const char *side, int64_t value) {
     fail("window: expected ", side, " from -1 to 2^40, got ", value, "; -1 means unlimited");
 }
 
+void checkPageTable(const AttentionDesc &desc) {
+  checkType("page-table", *desc.pageTable, {DType::I32, DType::I64});
+  if (!desc.sequsedK)
+    fail(
+        "page-table: expected seqused-k, the number of keys of each sequence, beside it, got none");
+  if (desc.packed)
+    fail("page-table: expected queries [B,Sq,Hq,D], got packed sequences; pad the queries");
+  if (desc.strategy == Strategy::Standard)
+    fail(
+        "page-table: expected the online strategy, got standard; copy keys and values out of their "
+        "pages for it");
+}
+
 void checkCaptures(const std::vector<Capture> &captures) {
   if (captures.size() > maxCaptures)
     fail("captures: expected at most ", maxCaptures, ", got ", captures.size());
@@ -203,7 +216,7 @@ bool isReservedName(std::string_view name) {
   static const std::set<std::string_view> names = {
       // arguments
       "q", "k", "v", "o", "lse", "row_max", "sinks", "cu_seqlens_q", "cu_seqlens_k", "seqused_k",
-      "alibi", "bias",
+      "page_table", "alibi", "bias",
       // what expressions know
       "s", "b", "h", "i", "j", "sq", "sk", "min", "max", "exp", "log", "tanh", "abs", "select",
       "int", "float", "floor", "sqrt", "true", "false"};
@@ -233,6 +246,8 @@ void AttentionDesc::validate() const {
     checkType("packed", *packed, {DType::I32, DType::I64});
   if (sequsedK)
     checkType("seqused-k", *sequsedK, {DType::I32, DType::I64});
+  if (pageTable)
+    checkPageTable(*this);
   if (queries < 0)
     fail("queries: expected a number of queries, or 0 for many, got ", queries);
   checkCaptures(captures);

@@ -62,9 +62,12 @@ struct AttentionDesc {
   std::vector<Capture> captures; ///< in argument order
   std::optional<DType> packed;   ///< type (I32, I64) of "cu_seqlens_q" and "cu_seqlens_k" [B+1]
   std::optional<DType> sequsedK; ///< type (I32, I64) of the argument "seqused_k" [B]
-  bool wantLse = false;          ///< an output "lse" [B,Hq,Sq], f32
-  bool wantRowMax = false;       ///< an output "row_max" [B,Hq,Sq], f32
-  int64_t queries = 0; ///< expected queries per sequence, a hint for the schedule; 0: many
+  /// Type (I32, I64) of the argument "page_table" [B, max_pages]; k and v are [pages, P, Hkv, D] then.
+  /// Needs sequsedK.
+  std::optional<DType> pageTable;
+  bool wantLse = false;    ///< an output "lse" [B,Hq,Sq], f32
+  bool wantRowMax = false; ///< an output "row_max" [B,Hq,Sq], f32
+  int64_t queries = 0;     ///< expected queries per sequence, a hint for the schedule; 0: many
   Strategy strategy = Strategy::Online;
   std::string schedule; ///< schedule parameters as text; "": the target's table
   std::string target;   ///< target's name; "" or "cpu": the best for this host

@@ -202,6 +202,11 @@ const AttentionField fields[] = {
     {"seqused-k", "i32|i64", "Batch b has seqused_k[b] keys (of this type) only.", FieldKind::Text,
      [](Desc &d, Text t) { d.sequsedK = parseOptionalType("seqused-k", t); },
      [](const Desc &d) { return printType(d.sequsedK); }},
+    {"page-table", "i32|i64",
+     "k and v are pages [pages,P,Hkv,D]: key j of batch b is in page_table[b, j / P] (of this "
+     "type).",
+     FieldKind::Text, [](Desc &d, Text t) { d.pageTable = parseOptionalType("page-table", t); },
+     [](const Desc &d) { return printType(d.pageTable); }},
     {"lse", "", "Also give the natural log of each row's softmax denominator, f32 [B,Hq,Sq].",
      FieldKind::Flag, [](Desc &d, Text t) { d.wantLse = parseFlag("lse", t); },
      [](const Desc &d) { return printFlag(d.wantLse); }},

@@ -43,9 +43,15 @@ struct View {
   }
 
   /// Element `n` of a rank-1 view of i32 or i64.
-  int64_t integerAt(int64_t n) const {
-    const std::byte *element =
-        data + n * strides[0] * static_cast<int64_t>(sizeOf(argument->dtype));
+  int64_t integerAt(int64_t n) const { return integerAtOffset(n * strides[0]); }
+  /// Element (n, m) of a rank-2 view.
+  int64_t integerAt(int64_t n, int64_t m) const {
+    return integerAtOffset(n * strides[0] + m * strides[1]);
+  }
+
+  /// The element at an offset in elements.
+  int64_t integerAtOffset(int64_t offset) const {
+    const std::byte *element = data + offset * static_cast<int64_t>(sizeOf(argument->dtype));
     if (argument->dtype == DType::I32) {
       int32_t value;
       std::memcpy(&value, element, sizeof(value));
@@ -188,21 +194,44 @@ private:
   std::vector<int64_t> checkOffsets(const char *name, const char *ofWhat) const;
   void checkPackedBias(const std::vector<int64_t> &q, const std::vector<int64_t> &k) const;
   void checkUsed(const std::vector<int64_t> &offsetsK) const;
+  void checkPages() const;
   void checkOverlap() const;
 
   bool isPacked() const { return find("cu_seqlens_q") != nullptr; }
+  /// The keys that a sequence may have; all keys where they are packed.
+  int64_t capacity() const;
 
   const KernelInfo &info;
   std::span<const View> views;
 };
 
+int64_t Checker::capacity() const {
+  const int64_t rows = get("k").shape[1];
+  const View *table = find("page_table");
+  if (!table)
+    return rows;
+  const Wide keys = Wide(table->shape[1]) * rows;
+  if (keys >= maxExtent)
+    fail("page_table: expected room for fewer than 2^40 keys of a sequence, got ", table->shape[1],
+         " pages of ", rows, " keys");
+  return static_cast<int64_t>(keys);
+}
+
 void Checker::checkSizes() const {
   const std::vector<int64_t> &q = get("q").shape, &k = get("k").shape, &v = get("v").shape;
-  const int64_t batch = q[0], queries = q[1], heads = q[2], keys = k[1], headsKv = k[2];
+  const int64_t batch = q[0], queries = q[1], heads = q[2], headsKv = k[2], keys = capacity();
   if (isPacked() && batch != 1)
     fail("q: expected batch 1 for packed sequences, got shape ", shapeToString(q));
-  expectShape("k", {batch, keys, headsKv, q[3]}, "batch, keys, key heads, head dim", "q");
-  expectShape("v", {batch, keys, headsKv, v[3]}, "batch, keys, key heads, value dim", "k");
+  if (const View *table = find("page_table")) {
+    expectShape("k", {k[0], k[1], headsKv, q[3]}, "pages, rows of a page, key heads, head dim",
+                "q");
+    expectShape("v", {k[0], k[1], headsKv, v[3]}, "pages, rows of a page, key heads, value dim",
+                "k");
+    expectShape("page_table", {batch, table->shape[1]}, "batch, most pages of a sequence", "q");
+  } else {
+    expectShape("k", {batch, keys, headsKv, q[3]}, "batch, keys, key heads, head dim", "q");
+    expectShape("v", {batch, keys, headsKv, v[3]}, "batch, keys, key heads, value dim", "k");
+  }
   if (headsKv == 0 ? heads != 0 : heads % headsKv != 0)
     fail("q: expected a number of heads that is a multiple of k's ", headsKv, ", got ", heads);
   expectShape("o", {batch, queries, heads, v[3]}, "batch, queries, heads, value dim", "q and v");
@@ -254,6 +283,8 @@ void Checker::checkSequences() const {
   if (!isPacked()) {
     if (find("seqused_k"))
       checkUsed(std::vector<int64_t>());
+    if (find("page_table"))
+      checkPages();
     return;
   }
   const std::vector<int64_t> offsetsQ = checkOffsets("cu_seqlens_q", "q");
@@ -288,11 +319,22 @@ void Checker::checkUsed(const std::vector<int64_t> &offsetsK) const {
   const View &used = get("seqused_k");
   for (int64_t b = 0; b < used.shape[0]; ++b) {
     const int64_t value = used.integerAt(b);
-    const int64_t length = offsetsK.empty() ? get("k").shape[1] : offsetsK[b + 1] - offsetsK[b];
+    const int64_t length = offsetsK.empty() ? capacity() : offsetsK[b + 1] - offsetsK[b];
     if (value < 0 || value > length)
       fail("seqused_k: expected 0 to ", length, " (the keys there are), got ", value, " at index ",
            b);
   }
+}
+
+/// The entries of page_table that the keys in use need.
+void Checker::checkPages() const {
+  const View &table = get("page_table"), &used = get("seqused_k");
+  const int64_t pages = get("k").shape[0], rows = get("k").shape[1];
+  for (int64_t b = 0; b < used.shape[0]; ++b)
+    for (int64_t n = 0; n * rows < used.integerAt(b); ++n)
+      if (const int64_t page = table.integerAt(b, n); page < 0 || page >= pages)
+        fail("page_table: expected pages from 0 to ", pages - 1,
+             " (of k) where keys are in use, got ", page, " at index [", b, ", ", n, "]");
 }
 
 void Checker::checkPackedBias(const std::vector<int64_t> &q, const std::vector<int64_t> &k) const {

@@ -31,7 +31,7 @@ class Binding {
 public:
   /// Checks `tensors` (in argument order) against `info` and each other: count, device, type, rank,
   /// extents, strides, addresses, that outputs overlap nothing, and on the CPU the contents of
-  /// cu_seqlens and seqused_k; the host does not read a GPU's memory. Throws Error.
+  /// cu_seqlens, seqused_k and page_table; the host does not read a GPU's memory. Throws Error.
   Binding(const KernelInfo &info, std::span<const DLTensor *const> tensors);
 
   /// What the kernel's functions take: one pointer per argument to its descriptor, the int64 words

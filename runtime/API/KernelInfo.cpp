@@ -65,6 +65,8 @@ int rankOf(std::string_view name) {
   if (name == "sinks" || name == "alibi" || name == "cu_seqlens_q" || name == "cu_seqlens_k" ||
       name == "seqused_k")
     return 1;
+  if (name == "page_table")
+    return 2;
   return -1;
 }
 
@@ -83,7 +85,11 @@ void checkArguments(const KernelInfo &info) {
     if (info.find(argument.name) != static_cast<int>(n))
       fail("kernel object: expected every argument once, got ", argument.name, " twice");
   }
-  for (const char *name : {"cu_seqlens_q", "cu_seqlens_k", "seqused_k"}) {
+  if (info.find("page_table") >= 0 &&
+      (info.find("seqused_k") < 0 || info.find("cu_seqlens_q") >= 0))
+    fail("kernel object: expected page_table with seqused_k and without cu_seqlens_q, got ",
+         info.find("seqused_k") < 0 ? "no seqused_k" : "cu_seqlens_q");
+  for (const char *name : {"cu_seqlens_q", "cu_seqlens_k", "seqused_k", "page_table"}) {
     const int index = info.find(name);
     if (index >= 0 && info.arguments[index].dtype != DType::I32 &&
         info.arguments[index].dtype != DType::I64)

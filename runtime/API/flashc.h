@@ -156,6 +156,9 @@ FLASHC_API int32_t flashc_kernel_find_argument(const flashc_kernel *kernel, cons
  *   lse, row_max [B,Hq,Sq] f32; bias [B,Hq,Sq,Sk]; alibi, sinks [Hq] f32; seqused_k [B]
  *   packed: B = 1 and S = the total of all sequences; cu_seqlens_q, cu_seqlens_k [sequences+1];
  *   bias [sequences,Hq,>= longest q,>= longest k]
+ *   paged: k [pages,P,Hkv,D], v [pages,P,Hkv,Dv], page_table [B,max_pages]; Sk = max_pages*P; key j of
+ *   batch b is row j % P of page page_table[b,j/P]; entries that no key below seqused_k[b] needs may be
+ *   anything
  *
  * Other layouts ([B,H,S,D]) are strides. Strides count elements and may be 0 or negative for
  * inputs (broadcasting is stride 0); NULL strides mean dense, in C order. `data + byte_offset` is
@@ -166,8 +169,8 @@ FLASHC_API int32_t flashc_kernel_find_argument(const flashc_kernel *kernel, cons
  * A CPU kernel takes tensors of device type kDLCPU. A GPU kernel takes kDLCUDA, all on one device,
  * which is the one that it runs on; kDLCUDAManaged and kDLCUDAHost (pinned) go along with these.
  * Memory and stream belong to the device's primary context, as those of the CUDA runtime and of
- * frameworks do; any other context may be current. The values of cu_seqlens and seqused_k, which the
- * CPU checks, are not read by a run on a GPU: they must be right.
+ * frameworks do; any other context may be current. The values of cu_seqlens, seqused_k and
+ * page_table, which the CPU checks, are not read by a run on a GPU: they must be right.
  */
 
 /** The bytes of workspace that flashc_run needs with tensors of these shapes (0 for the online

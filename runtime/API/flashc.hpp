@@ -112,6 +112,9 @@ public:
   }
   /// Sequences end to end, with cu_seqlens of this type.
   AttentionDesc &packed(DType indexType = DType::I32) { return set("packed", nameOf(indexType)); }
+  AttentionDesc &pageTable(DType indexType = DType::I32) {
+    return set("page-table", nameOf(indexType));
+  }
   AttentionDesc &sequsedK(DType indexType = DType::I32) {
     return set("seqused-k", nameOf(indexType));
   }

@@ -113,16 +113,18 @@ private:
     maxKeyNorm = 0;
     for (int64_t j = 0; j < sequence.sk; ++j) {
       Real *key = keys.data() + j / kKeyBlock * geometry.d * kKeyBlock + j % kKeyBlock;
+      const int64_t keyAt = geometry.keyOffset(geometry.k, sequence, sequence.kBase, j);
+      const int64_t valueAt = geometry.keyOffset(geometry.v, sequence, sequence.vBase, j);
       double squares = 0;
       for (int64_t n = 0; n < geometry.d; ++n) {
-        const double value = geometry.k.at(sequence.kBase, j, chunk.group, n);
+        const double value = geometry.k.at(keyAt, chunk.group, n);
         squares += value * value;
         key[n * kKeyBlock] = static_cast<Real>(value);
       }
       if (std::isfinite(squares))
         maxKeyNorm = std::max(maxKeyNorm, std::sqrt(squares));
       for (int64_t n = 0; n < geometry.dv; ++n) {
-        const double value = geometry.v.at(sequence.vBase, j, chunk.group, n);
+        const double value = geometry.v.at(valueAt, chunk.group, n);
         values[j * width + n] = static_cast<Real>(value);
         if (std::isfinite(value))
           maxAbsValue = std::max(maxAbsValue, std::fabs(value));
@@ -140,9 +142,10 @@ private:
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t h = chunk.group * (geometry.hq / geometry.hkv) + (begin + r) / sequence.sq;
       coordinates[r] = {sequence.b, h, (begin + r) % sequence.sq, sequence.sq, sequence.sk};
+      const int64_t queryAt = sequence.qBase + coordinates[r].i * geometry.q.rowStride;
       double squares = 0;
       for (int64_t n = 0; n < geometry.d; ++n) {
-        const double value = geometry.q.at(sequence.qBase, coordinates[r].i, h, n);
+        const double value = geometry.q.at(queryAt, h, n);
         squares += value * value;
         queries[r * geometry.d + n] = static_cast<Real>(value);
       }

@@ -46,6 +46,9 @@ struct Problem {
   /// i32 or i64 [B + 1], both or neither: sequence b is rows cu[b] .. cu[b + 1] - 1.
   std::optional<TensorView> cuSeqlensQ, cuSeqlensK;
   std::optional<TensorView> seqUsedK; ///< i32 or i64 [B]: the sk of batch (or sequence) b.
+  /// i32 or i64 [B, pages]: k and v are [caches' pages, P, Hkv, D] (in the layout), and key j of batch b
+  /// is row j mod P of the page in column j / P. Needs seqUsedK.
+  std::optional<TensorView> pageTable;
 };
 
 /// Results, dense, in C order.

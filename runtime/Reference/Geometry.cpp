@@ -36,6 +36,9 @@ Geometry::Geometry(const Problem &problem) {
     fail("expected window sizes of at least -1, got ", problem.windowLeft, " and ",
          problem.windowRight);
   const bool packed = problem.cuSeqlensQ.has_value();
+  if (problem.pageTable && (packed || !problem.seqUsedK))
+    fail("expected page_table with seqused_k and without cu_seqlens, got ",
+         packed ? "cu_seqlens" : "no seqused_k");
   const int64_t rank = packed ? 3 : 4;
   checkTensor("q", problem.q, rank, true);
   checkTensor("k", problem.k, rank, true);
@@ -73,14 +76,23 @@ static int64_t usedLength(const Problem &problem, int64_t b, int64_t available) 
 void Geometry::addDense(const Problem &problem) {
   const size_t row = problem.layout == Layout::BSHD ? 1 : 2, head = 3 - row;
   const int64_t batch = problem.q.shape[0];
-  const int64_t sq = problem.q.shape[row], sk = problem.k.shape[row];
+  const int64_t sq = problem.q.shape[row];
   hq = problem.q.shape[head];
   hkv = problem.k.shape[head];
   d = problem.q.shape[3];
   dv = problem.v.shape[3];
-  checkSize("k's batch", batch, problem.k.shape[0]);
-  checkSize("v's batch", batch, problem.v.shape[0]);
-  checkSize("v's sequence", sk, problem.v.shape[row]);
+  keys = problem.k.shape[row];
+  if (problem.pageTable) {
+    checkTensor("page_table", *problem.pageTable, 2, false);
+    checkSize("page_table", batch, problem.pageTable->shape[0]);
+    checkSize("v's pages", problem.k.shape[0], problem.v.shape[0]);
+    pageRows = keys;
+    keys *= problem.pageTable->shape[1];
+  } else {
+    checkSize("k's batch", batch, problem.k.shape[0]);
+    checkSize("v's batch", batch, problem.v.shape[0]);
+  }
+  checkSize("v's sequence", problem.k.shape[row], problem.v.shape[row]);
   checkSize("v's heads", hkv, problem.v.shape[head]);
   checkSize("k's head dimension", d, problem.k.shape[3]);
   for (Operand *operand : {&q, &k, &v}) {
@@ -99,9 +111,30 @@ void Geometry::addDense(const Problem &problem) {
   oHeadStride = row == 1 ? dv : sq * dv;
   rowHeadStride = sq;
   for (int64_t b = 0; b < batch; ++b)
-    sequences.push_back({b, sq, usedLength(problem, b, sk), b * problem.q.strides[0],
-                         b * problem.k.strides[0], b * problem.v.strides[0], b * sq * hq * dv,
-                         b * hq * sq});
+    sequences.push_back({b,
+                         sq,
+                         usedLength(problem, b, keys),
+                         b * problem.q.strides[0],
+                         b * problem.k.strides[0],
+                         b * problem.v.strides[0],
+                         b * sq * hq * dv,
+                         b * hq * sq,
+                         {}});
+  if (problem.pageTable)
+    addPages(*problem.pageTable);
+}
+
+/// The pages of all sequences, checked as far as keys are in use.
+void Geometry::addPages(const TensorView &table) {
+  for (Sequence &sequence : sequences)
+    for (int64_t j = 0; j < sequence.sk; j += pageRows) {
+      const int64_t page =
+          table.intAt(sequence.b * table.strides[0] + j / pageRows * table.strides[1]);
+      if (page < 0 || page >= k.view->shape[0])
+        fail("expected page_table between 0 and ", k.view->shape[0] - 1, ", got ", page,
+             " for key ", j, " of batch ", sequence.b);
+      sequence.pages.push_back(page);
+    }
 }
 
 void Geometry::addPacked(const Problem &problem) {
@@ -143,8 +176,15 @@ void Geometry::addPacked(const Problem &problem) {
   for (int64_t b = 0; b < batch; ++b) {
     auto [qStart, sq] = bounds("cu_seqlens_q", cuQ, b, totalQ);
     auto [kStart, sk] = bounds("cu_seqlens_k", cuK, b, totalK);
-    sequences.push_back({b, sq, usedLength(problem, b, sk), qStart * q.rowStride,
-                         kStart * k.rowStride, kStart * v.rowStride, qStart * oRowStride, qStart});
+    sequences.push_back({b,
+                         sq,
+                         usedLength(problem, b, sk),
+                         qStart * q.rowStride,
+                         kStart * k.rowStride,
+                         kStart * v.rowStride,
+                         qStart * oRowStride,
+                         qStart,
+                         {}});
   }
 }
 
@@ -162,7 +202,7 @@ void Geometry::resolveBias(const Problem &problem) {
   }
   if (!packed) {
     sizes[2] = rowShape[2];
-    sizes[3] = problem.k.shape[problem.layout == Layout::BSHD ? 1 : 2];
+    sizes[3] = keys;
   }
   for (int64_t n = 0; n < rank; ++n) {
     const int64_t dimension = 4 - rank + n, size = bias.shape[n];

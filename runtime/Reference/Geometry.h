@@ -19,8 +19,8 @@ struct Operand {
   const TensorView *view = nullptr;
   int64_t rowStride = 0, headStride = 0, featureStride = 0;
 
-  double at(int64_t base, int64_t row, int64_t head, int64_t feature) const {
-    return view->at(base + row * rowStride + head * headStride + feature * featureStride);
+  double at(int64_t rowOffset, int64_t head, int64_t feature) const {
+    return view->at(rowOffset + head * headStride + feature * featureStride);
   }
 };
 
@@ -29,6 +29,7 @@ struct Sequence {
   int64_t b = 0, sq = 0, sk = 0;
   int64_t qBase = 0, kBase = 0, vBase = 0; ///< Offsets of the first element in the views.
   int64_t oBase = 0, rowBase = 0;          ///< Of row 0, head 0 in the results.
+  std::vector<int64_t> pages;              ///< Where keys lie in pages: those in use, in order.
 };
 
 /// The whole problem, resolved.
@@ -41,8 +42,19 @@ struct Geometry {
     return b * biasStrides[0] + h * biasStrides[1] + i * biasStrides[2];
   }
 
+  /// The offset of key `j` in `operand`, k or v, whose element of row 0 without pages is at `base`.
+  int64_t keyOffset(const Operand &operand, const Sequence &sequence, int64_t base,
+                    int64_t j) const {
+    if (!pageRows)
+      return base + j * operand.rowStride;
+    return sequence.pages[j / pageRows] * operand.view->strides[0] +
+           j % pageRows * operand.rowStride;
+  }
+
   int64_t hq = 0, hkv = 0, d = 0, dv = 0;
   Operand q, k, v;
+  int64_t keys = 0;     ///< The most that a sequence can have; not where packed.
+  int64_t pageRows = 0; ///< 0: no pages.
   std::vector<Sequence> sequences;
   int64_t oRowStride = 0, oHeadStride = 0; ///< Of the results' o; features are contiguous.
   int64_t rowHeadStride = 0;               ///< Of lse and rowMax; rows are contiguous.
@@ -52,6 +64,7 @@ struct Geometry {
 
 private:
   void addDense(const Problem &problem);
+  void addPages(const TensorView &table);
   void addPacked(const Problem &problem);
   void resolveBias(const Problem &problem);
 };

@@ -13,6 +13,7 @@
 #include "runtime/Support/Error.h"
 
 #include <limits>
+#include <numeric>
 #include <random>
 #include <sstream>
 
@@ -76,6 +77,22 @@ private:
       tensor.setInt(n, values[n]);
   }
 
+  /// Gives every sequence pages of its own, in no order. Entries that no key in use needs lead nowhere. Returns the
+  /// number of pages, of which some belong to nobody.
+  int64_t addPageTable() {
+    int64_t columns = (c.sk + c.pageRows - 1) / c.pageRows, pages = c.batch * columns + 2;
+    StridedTensor &table =
+        add("page_table", *c.desc.pageTable, {c.batch, columns}, c.captureStrides);
+    std::vector<int64_t> order(pages);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), engine);
+    for (int64_t n = 0; n < c.batch * columns; ++n) {
+      bool isNeeded = n % columns * c.pageRows < c.used.at(n / columns);
+      table.setInt(n, isNeeded ? order[n] : n % 2 ? -1 : std::numeric_limits<int32_t>::max());
+    }
+    return pages;
+  }
+
   static std::vector<int64_t> prefixSums(const std::vector<int64_t> &lengths) {
     std::vector<int64_t> sums = {0};
     for (int64_t length : lengths)
@@ -100,9 +117,15 @@ private:
     }
     if (d.sequsedK)
       addLengths("seqused_k", *d.sequsedK, c.used);
+    int64_t caches = batch, rows = sk; // pages and their rows, where there are pages
+    if (d.pageTable) {
+      caches = addPageTable();
+      rows = c.pageRows;
+      sk = tensors["page_table"].shape[1] * rows;
+    }
     StridedTensor &q = add("q", d.dtype, {batch, sq, c.hq, d.headDim}, outerStrides());
-    StridedTensor &k = add("k", d.dtype, {batch, sk, c.hkv, d.headDim}, c.strides);
-    StridedTensor &v = add("v", d.dtype, {batch, sk, c.hkv, d.resolvedValueDim()}, c.strides);
+    StridedTensor &k = add("k", d.dtype, {caches, rows, c.hkv, d.headDim}, c.strides);
+    StridedTensor &v = add("v", d.dtype, {caches, rows, c.hkv, d.resolvedValueDim()}, c.strides);
     CaseInputs inputs;
     inputs.q = normal(q.count(), c.amplitude);
     inputs.k = normal(k.count(), c.amplitude);
@@ -201,6 +224,7 @@ private:
     p.cuSeqlensQ = optional("cu_seqlens_q");
     p.cuSeqlensK = optional("cu_seqlens_k");
     p.seqUsedK = optional("seqused_k");
+    p.pageTable = optional("page_table");
     return p;
   }
 
@@ -270,6 +294,8 @@ std::string AttentionCase::describe() const {
   list("lengths k", lengthsK);
   list("used", used);
   list("bias", biasShape);
+  if (desc.pageTable)
+    os << " page rows " << pageRows;
   if (captureStrides != Strides::Dense)
     os << " capture strides " << static_cast<int>(captureStrides);
   for (const auto &[name, array] : captures)

@@ -31,7 +31,8 @@ struct AttentionCase {
   int64_t batch = 1, sq = 1, sk = 1, hq = 1, hkv = 1;
   std::vector<int64_t> lengthsQ, lengthsK; ///< packed where desc.packed
   std::vector<int64_t> used;               ///< seqused_k where desc.sequsedK
-  std::vector<int64_t> biasShape;          ///< broadcasts to [B, Hq, Sq, Sk]; empty: that itself
+  int64_t pageRows = 1;           ///< of a page where desc.pageTable; sk is rounded up to it
+  std::vector<int64_t> biasShape; ///< broadcasts to [B, Hq, Sq, Sk]; empty: that itself
   std::map<std::string, HostArray> captures;
   Strides strides = Strides::Dense;        ///< of q, k, v and o
   Strides captureStrides = Strides::Dense; ///< Dense, Padded or Negative

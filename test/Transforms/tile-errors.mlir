@@ -92,3 +92,15 @@ func.func @scalar_argument(%q: tensor<?x?x2x32xf32>, %x: f32) -> tensor<?x?x2x32
     : tensor<?x?x2x32xf32>, tensor<?x?x2x32xf32>, tensor<?x?x2x32xf32> -> tensor<?x?x2x32xf32>
   return %o : tensor<?x?x2x32xf32>
 }
+
+// -----
+
+#schedule = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = standard>
+func.func @standard_pages(%q: tensor<?x?x2x32xf32>, %used: tensor<?xi32>, %table: tensor<?x?xi32>)
+    -> tensor<?x?x2x32xf32> {
+  // expected-error @below {{expected the online strategy with page_table, got standard}}
+  %o = flash.attention %q, %q, %q seqused_k(%used : tensor<?xi32>) page_table(%table : tensor<?x?xi32>)
+    {scale = 0.5 : f32, schedule = #schedule}
+    : tensor<?x?x2x32xf32>, tensor<?x?x2x32xf32>, tensor<?x?x2x32xf32> -> tensor<?x?x2x32xf32>
+  return %o : tensor<?x?x2x32xf32>
+}

@@ -99,3 +99,21 @@ func.func @packed(%q: tensor<1x?x2x32xf32>, %k: tensor<1x?x2x32xf32>, %sinks: te
 func.func @other(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// Keys in pages: their number comes from seqused_k, their rows through the table.
+// CHECK-LABEL: func.func @pages_phase0
+// CHECK-SAME:    %[[TABLE:[a-z0-9]+]]: memref<?x?xi32, {{[^>]*>}}> {flash.name = "page_table"}
+// CHECK:         scf.forall
+// CHECK:           scf.for %[[J0:[a-z0-9]+]] =
+// CHECK:             tile.load %{{.*}}[%{{.*}}, %[[J0]], {{.*}}] through %[[TABLE]][%{{.*}}] : {{.*}} dims [1, 3]
+// CHECK:             tile.load %{{.*}}[%{{.*}}, %[[J0]], {{.*}}] through %[[TABLE]][%{{.*}}] : {{.*}} dims [1, 3]
+func.func @pages(%q: tensor<?x?x2x16xf32>, %k: tensor<?x?x2x16xf32>, %used: tensor<?xi32>,
+                 %table: tensor<?x?xi32> {flash.name = "page_table"}) -> tensor<?x?x2x16xf32> {
+  %m, %l, %acc = flash.online_attention %q, %k, %k seqused_k(%used : tensor<?xi32>)
+    page_table(%table : tensor<?x?xi32>)
+    {scale = 0.5 : f32, schedule = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = online>}
+    : tensor<?x?x2x16xf32>, tensor<?x?x2x16xf32>, tensor<?x?x2x16xf32>
+    -> tensor<?x2x?xf32>, tensor<?x2x?xf32>, tensor<?x2x?x16xf32>
+  %o, %lse = flash.finalize %m, %l, %acc : tensor<?x2x?xf32>, tensor<?x2x?xf32>, tensor<?x2x?x16xf32> -> tensor<?x?x2x16xf32>, tensor<?x2x?xf32>
+  return %o : tensor<?x?x2x16xf32>
+}

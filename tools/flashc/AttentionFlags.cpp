@@ -16,6 +16,7 @@ constexpr ArrayFlag arrays[] = {
     {"cu-seqlens-q", "cu_seqlens_q"},
     {"cu-seqlens-k", "cu_seqlens_k"},
     {"seqused-k", "seqused_k"},
+    {"page-table", "page_table"},
 };
 
 /// The flags that stand for the field `key`, where they differ from the field itself.
@@ -41,6 +42,11 @@ std::vector<Flag> replacement(std::string_view key) {
   if (key == "seqused-k")
     return {
         {"seqused-k", "FILE", "Batch (or sequence) b has this many keys only; i32 or i64 [B]."}};
+  if (key == "page-table")
+    return {{"page-table", "FILE",
+             "Keys and values lie in pages of P rows, [pages,P,Hkv,D] (bhsd: [pages,Hkv,P,D]): key "
+             "j of "
+             "batch b is row j % P of page table[b, j / P]; i32 or i64 [B,max_pages]."}};
   if (key == "lse")
     return {{"lse", "FILE.npy",
              "Also give the natural log of each row's softmax denominator, f32 [B,Hq,Sq] (packed "
@@ -62,6 +68,7 @@ FlagGroup inputFlags() {
         "flag's name."},
        {"random", "B,Sq,Sk,Hq,Hkv,D,Dv",
         "No files: q, k, v of these sizes with standard normal values."},
+       {"page-size", "N", "Rows of a page that --random makes with --page-table (default 16)."},
        {"seed", "N", "Seed of --random (default 0); the values are the same on every machine."},
        {"layout", "bshd|bhsd",
         "Order of the dimensions of q, k, v and o: [B,S,H,D] (default) or [B,H,S,D]."}}};
@@ -95,9 +102,10 @@ Arrays may be of any float type, in either memory order. --dtype rounds q, k and
 (default: their own type; f64 becomes f32). The others keep their type, but alibi and sinks become f32,
 and so do f64 captures and biases; u8 captures become i16. An array without a name in its file
 (FILE.npz, not FILE.npz:NAME) is the one called like the flag. Instead of a file, --alibi, --bias and
---sinks take a type (f32, bf16, f16), --cu-seqlens-q, --cu-seqlens-k and --seqused-k take i32 or i64:
-then the values are made with --random (slopes 2^(-8(h+1)/Hq); B sequences of Sq and Sk; lengths from
-0 to Sk), or, where only code is made, not needed. --capture NAME:TYPE:RANK does so for compile and
+--sinks take a type (f32, bf16, f16), --cu-seqlens-q, --cu-seqlens-k, --seqused-k and --page-table take
+i32 or i64: then the values are made with --random (slopes 2^(-8(h+1)/Hq); B sequences of Sq and Sk;
+lengths from 0 to Sk; pages for Sk keys of each sequence, shuffled), or, where only code is made, not
+needed. --capture NAME:TYPE:RANK does so for compile and
 explain; --capture NAME takes the array NAME of --inputs.
 
 Expressions have s (score), b h i j (batch, query head, query, key), sq sk (lengths), numbers, C's

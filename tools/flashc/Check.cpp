@@ -36,6 +36,7 @@ reference::Problem makeProblem(const Inputs &inputs) {
   problem.cuSeqlensQ = view("cu_seqlens_q");
   problem.cuSeqlensK = view("cu_seqlens_k");
   problem.seqUsedK = view("seqused_k");
+  problem.pageTable = view("page_table");
   std::vector<CaptureInfo> captures;
   for (const Capture &capture : desc.captures) {
     captures.push_back({capture.name, capture.dtype, capture.rank});

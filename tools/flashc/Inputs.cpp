@@ -15,13 +15,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <unistd.h>
 
 namespace flashc::tool {
 namespace {
 
 /// The streams of random numbers, by array. They never change: seeds must keep their meaning.
-enum Stream : uint64_t { Q = 1, K, V, Bias, Sinks, UsedK };
+enum Stream : uint64_t { Q = 1, K, V, Bias, Sinks, UsedK, Pages };
 
 /// One loading of all inputs, step by step.
 class Loader {
@@ -41,6 +42,7 @@ public:
     result.desc.wantLse = arguments.has("lse");
     result.desc.wantRowMax = arguments.has("row-max");
     loadSequences();
+    loadPageTable();
     loadMain();
     loadAlibiAndSinks();
     loadBias();
@@ -57,6 +59,8 @@ private:
   void setField(const AttentionField &field, const std::string &text);
   void loadSequences();
   void makeSequences(const char *name, DType type, int64_t length);
+  void loadPageTable();
+  void makePageTable();
   void loadUsed();
   void loadMain();
   void loadMainFiles();
@@ -82,6 +86,7 @@ private:
   std::optional<RandomSizes> random;
   bool packed = false;
   int64_t sequences = 0;
+  int64_t pageRows = 0; // of --random's pages
   Inputs result;
 };
 
@@ -184,6 +189,51 @@ void Loader::makeSequences(const char *name, DType type, int64_t length) {
   put(name, std::move(array));
 }
 
+void Loader::loadPageTable() {
+  std::optional<ArraySource> source = sources.find("page-table", "page_table");
+  if (arguments.has("page-size") && !(source && random && std::holds_alternative<DType>(*source)))
+    fail(
+        "--page-size: expected --random and --page-table with a type, for pages to make, got none; "
+        "pages in files have the size of k's rows");
+  if (!source)
+    return;
+  if (packed)
+    fail("expected either --page-table or --cu-seqlens-q and --cu-seqlens-k, got both");
+  if (HostArray *array = std::get_if<HostArray>(&*source)) {
+    if (isFloat(array->dtype) || array->dtype == DType::Bool)
+      fail("page_table: expected an integer type, got ", nameOf(array->dtype));
+    const DType type = array->dtype == DType::I64 ? DType::I64 : DType::I32;
+    result.desc.pageTable = type;
+    put("page_table", convert(*array, type));
+    return;
+  }
+  requireRandom("page-table");
+  result.desc.pageTable = std::get<DType>(*source);
+  if (random)
+    makePageTable();
+}
+
+/// Pages for all of --random's keys, in an order of their own for each seed.
+void Loader::makePageTable() {
+  constexpr int64_t most = int64_t(1) << 24;
+  pageRows = arguments.integer("page-size", 1, int64_t(1) << 40, 16);
+  const int64_t pages = shapeOf("k", *random, false, false, pageRows)[0];
+  if (pages > most)
+    fail("--random: expected at most ", most, " pages, got ", pages,
+         "; choose a larger --page-size");
+  const int64_t columns = random->keys / pageRows + (random->keys % pageRows != 0);
+  HostArray table = HostArray::zeros(*result.desc.pageTable, {random->batch, columns});
+  HostArray draws = HostArray::zeros(DType::I64, {pages});
+  fillUniform(draws, (int64_t(1) << 40) - 1, seed, Pages);
+  std::vector<int64_t> order(pages);
+  std::iota(order.begin(), order.end(), 0);
+  for (int64_t n = pages; n-- > 1;)
+    std::swap(order[n], order[draws.intAt(n) % (n + 1)]);
+  for (int64_t n = 0; n < pages; ++n)
+    table.setInt(n, order[n]);
+  put("page_table", std::move(table));
+}
+
 void Loader::loadMain() {
   if (random) {
     for (const char *flag : {"q", "k", "v"})
@@ -214,14 +264,14 @@ void Loader::makeMain() {
   const DType type = result.desc.dtype;
   double bytes = 0;
   for (const char *name : {"q", "k", "v"}) {
-    const auto count = countBytes(type, shapeOf(name, *random, result.bhsd, packed));
+    const auto count = countBytes(type, shapeOf(name, *random, result.bhsd, packed, pageRows));
     bytes += count ? static_cast<double>(*count) : HUGE_VAL;
   }
   if (need == Need::Data)
     checkMemory(bytes, "--random");
   const std::pair<const char *, uint64_t> streams[] = {{"q", Q}, {"k", K}, {"v", V}};
   for (const auto &[name, stream] : streams) {
-    HostArray array = make(type, shapeOf(name, *random, result.bhsd, packed));
+    HostArray array = make(type, shapeOf(name, *random, result.bhsd, packed, pageRows));
     if (need == Need::Data)
       fillNormal(array, seed, stream);
     put(name, std::move(array));
@@ -299,6 +349,8 @@ void Loader::roundMain() {
 
 void Loader::loadUsed() {
   std::optional<ArraySource> source = sources.find("seqused-k", "seqused_k");
+  if (!source && result.desc.pageTable)
+    fail("expected --seqused-k, the number of keys of each sequence, with --page-table, got none");
   if (!source)
     return;
   if (HostArray *array = std::get_if<HostArray>(&*source)) {
@@ -375,7 +427,8 @@ void Loader::loadBias() {
   }
   put("bias", own == type ? std::move(std::get<HostArray>(*source))
                           : convert(std::get<HostArray>(*source), type));
-  if (result.sizes && !(packed && need == Need::Types))
+  const bool areKeysKnown = !packed && (!result.desc.pageTable || result.find("page_table"));
+  if (result.sizes && (areKeysKnown || need != Need::Types))
     checkBias(result.find("bias")->shape, biasTarget(result), packed);
 }
 

@@ -27,9 +27,9 @@ RandomSizes parseRandomSizes(const std::string &text) {
 }
 
 std::vector<int64_t> shapeOf(std::string_view name, const RandomSizes &sizes, bool bhsd,
-                             bool packed) {
+                             bool packed, int64_t pageRows) {
   const bool isQ = name == "q";
-  const int64_t length = isQ ? sizes.queries : sizes.keys;
+  int64_t batch = sizes.batch, length = isQ ? sizes.queries : sizes.keys;
   const int64_t heads = isQ ? sizes.heads : sizes.headsKv;
   const int64_t dim = name == "v" ? sizes.valueDim : sizes.dim;
   if (packed) {
@@ -38,9 +38,16 @@ std::vector<int64_t> shapeOf(std::string_view name, const RandomSizes &sizes, bo
       fail("--random: expected fewer than 2^63 rows in all, got ", sizes.batch, " times ", length);
     return {total, heads, dim};
   }
+  if (pageRows && !isQ) {
+    const int64_t perSequence = length / pageRows + (length % pageRows != 0);
+    if (__builtin_mul_overflow(batch, perSequence, &batch))
+      fail("--random: expected fewer than 2^63 pages in all, got ", sizes.batch, " times ",
+           perSequence);
+    length = pageRows;
+  }
   if (bhsd)
-    return {sizes.batch, heads, length, dim};
-  return {sizes.batch, length, heads, dim};
+    return {batch, heads, length, dim};
+  return {batch, length, heads, dim};
 }
 
 namespace {
@@ -81,15 +88,25 @@ Sizes checkShapes(const Inputs &inputs, bool packed, int64_t sequences) {
          shapeToString(inputs.find(name)->shape), ", ", other, "'s ",
          shapeToString(inputs.find(other)->shape), ")", maybeLayout ? "; is --layout right?" : "");
   };
-  same("k", "batches", k.batch, "q", q.batch);
+  if (!inputs.desc.pageTable)
+    same("k", "batches", k.batch, "q", q.batch);
   same("k", "features (head dim)", k.dim, "q", q.dim);
-  same("v", "batches", v.batch, "k", k.batch);
+  same("v", inputs.desc.pageTable ? "pages" : "batches", v.batch, "k", k.batch);
   same("v", "keys", v.length, "k", k.length);
   same("v", "heads", v.heads, "k", k.heads);
   if (k.heads == 0 ? q.heads != 0 : q.heads % k.heads != 0)
     fail("q: expected a number of heads that is a multiple of k's ", k.heads, ", got ", q.heads,
          "; is --layout right?");
-  return {packed ? sequences : q.batch, q.length, k.length, q.heads, k.heads};
+  int64_t keys = k.length;
+  if (const HostArray *table = inputs.find("page_table")) {
+    if (table->rank() != 2 || table->shape[0] != q.batch)
+      fail("page_table: expected shape [", q.batch, ", most pages of a sequence] (batch), got ",
+           shapeToString(table->shape));
+    if (__builtin_mul_overflow(keys, table->shape[1], &keys))
+      fail("page_table: expected room for fewer than 2^63 keys of a sequence, got ",
+           table->shape[1], " pages of ", k.length);
+  }
+  return {packed ? sequences : q.batch, q.length, keys, q.heads, k.heads};
 }
 
 void checkVector(const std::string &name, std::span<const int64_t> shape, int64_t extent,

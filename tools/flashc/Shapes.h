@@ -21,9 +21,9 @@ struct RandomSizes {
 /// Parses B,Sq,Sk,Hq,Hkv,D,Dv. Throws UsageError where they are not seven numbers that make sense.
 RandomSizes parseRandomSizes(const std::string &text);
 
-/// The shapes of q, k and v in the user's layout.
+/// The shapes of q, k and v in the user's layout. With `pageRows` k and v are pages, with room for all sequences.
 std::vector<int64_t> shapeOf(std::string_view name, const RandomSizes &sizes, bool bhsd,
-                             bool packed);
+                             bool packed, int64_t pageRows = 0);
 
 /// The extents of q, k and v, checked against each other; `packed`: rank 3. Throws Error. `sequences` is
 /// the batch where packed.

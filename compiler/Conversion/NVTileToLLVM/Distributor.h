@@ -21,6 +21,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <optional>
+
 namespace flashc {
 
 /// The part of a register tile that one thread holds, by its encoding: `rowBlocks` blocks of 16 rows with two of
@@ -109,7 +111,19 @@ private:
 
   //===--- Memory (Memory.cpp) ---===//
 
+  /// Rows that lie in pages: the table's entries of a sequence, its first row, and the pages' rows and strides.
+  struct Pages {
+    mlir::Value entries, entryStride;
+    mlir::Type entryType;
+    mlir::Value firstRow, rows, stride, rowStride;
+  };
+
   ThreadMemory memoryOf(mlir::Value memref);
+  std::optional<Pages> pagesOf(mlir::Value table, mlir::Value tableRow, mlir::Value firstRow,
+                               const ThreadMemory &memory, llvm::ArrayRef<int64_t> dims);
+  /// Where row `row` of the tile lies from the first page's first row on, in elements. The table is read where
+  /// `isValid` only.
+  mlir::Value pagedOffset(const Pages &pages, mlir::Value row, mlir::Value isValid);
   /// The address of the element at `indices`; the index in dimension `moving` changes the most.
   mlir::Value addressOf(const ThreadMemory &memory, mlir::ValueRange indices, int64_t moving = -1);
   mlir::Value computeLoad(tile::LoadOp op, unsigned e);
@@ -117,8 +131,10 @@ private:
   void lowerStore(tile::StoreOp op);
   void lowerView(mlir::memref::ViewOp op);
   void lowerCopy(nvtile::CopyOp op);
-  void copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin);
-  void copyElements(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin);
+  void copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin,
+                  const std::optional<Pages> &pages);
+  void copyElements(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin,
+                    const std::optional<Pages> &pages);
   /// Whether rows can be moved in 16-byte chunks: alignment, and neighbouring elements side by side.
   mlir::Value isChunked(const ThreadMemory &memory, int64_t columnDim);
   /// (row, column valid) of an element against the valid sizes of a load or store; i1.

@@ -73,6 +73,33 @@ static SmallVector<Value> elementIndices(ThreadBuilder &t, ArrayRef<Value> offse
   return indices;
 }
 
+/// How rows that lie in pages are found, or none.
+std::optional<Distributor::Pages> Distributor::pagesOf(Value table, Value tableRow, Value firstRow,
+                                                       const ThreadMemory &memory,
+                                                       ArrayRef<int64_t> dims) {
+  if (!table)
+    return std::nullopt;
+  ThreadMemory entries = memoryOf(table);
+  Value zero = t.indexConstant(0);
+  return Pages{addressOf(entries, {scalar(tableRow), zero}),
+               entries.strides[1],
+               entries.elementType,
+               scalar(firstRow),
+               memory.sizes[dims[0]],
+               memory.strides[0],
+               memory.strides[dims[0]]};
+}
+
+Value Distributor::pagedOffset(const Pages &pages, Value row, Value isValid) {
+  Value key = t.indexAdd(pages.firstRow, row);
+  Value number = arith::DivUIOp::create(b, t.loc, key, pages.rows);
+  Value rowInPage = arith::RemUIOp::create(b, t.loc, key, pages.rows);
+  Value entry = t.gep(pages.entries, t.indexMul(number, pages.entryStride), pages.entryType);
+  Value page = t.loadIf(isValid, entry, pages.entryType);
+  page = arith::IndexCastOp::create(b, t.loc, t.index, page);
+  return t.indexAdd(t.indexMul(page, pages.stride), t.indexMul(rowInPage, pages.rowStride));
+}
+
 Value Distributor::computeLoad(tile::LoadOp op, unsigned e) {
   ThreadTile tile(cast<RankedTensorType>(op.getTile().getType()));
   ThreadMemory memory = memoryOf(op.getSource());
@@ -81,8 +108,17 @@ Value Distributor::computeLoad(tile::LoadOp op, unsigned e) {
     offsets.push_back(scalar(offset));
   Value row = t.indexAdd(firstRow(tile), tile.rowOffset(e));
   Value column = tile.isMatrix ? t.indexAdd(firstColumn(tile), tile.columnOffset(e)) : Value();
-  Value address = addressOf(memory, elementIndices(t, offsets, op.getDims(), row, column));
-  return t.loadIf(isValid(tile, op.getValid(), e), address, memory.elementType);
+  Value valid = isValid(tile, op.getValid(), e);
+  int64_t rowDim = op.getDims()[0];
+  auto pages =
+      pagesOf(op.getTable(), op.getTableRow(), op.getOffsets()[rowDim], memory, op.getDims());
+  if (pages)
+    offsets[rowDim] = t.indexConstant(0);
+  Value inRow = pages ? t.indexConstant(0) : row;
+  Value address = addressOf(memory, elementIndices(t, offsets, op.getDims(), inRow, column));
+  if (pages)
+    address = t.gep(address, pagedOffset(*pages, row, valid), memoryType(b, memory.elementType));
+  return t.loadIf(valid, address, memory.elementType);
 }
 
 Value Distributor::computeGather(tile::GatherOp op, unsigned e) {
@@ -211,26 +247,32 @@ void Distributor::lowerCopy(nvtile::CopyOp op) {
   SmallVector<Value> offsets;
   for (Value offset : op.getOffsets())
     offsets.push_back(scalar(offset));
-  Value origin = addressOf(memory, offsets, op.getDims()[0]);
+  int64_t rowDim = op.getDims()[0];
+  std::optional<Pages> pages =
+      pagesOf(op.getTable(), op.getTableRow(), op.getOffsets()[rowDim], memory, op.getDims());
+  if (pages)
+    offsets[rowDim] = t.indexConstant(0);
+  Value origin = addressOf(memory, offsets, rowDim);
   // Without cp.async a chunk is moved whole, so rows must consist of whole ones.
   auto type = cast<nvtile::SharedType>(op.getDest().getType());
   int64_t bytes = bytesOf(memory.elementType);
   if (!target.hasAsyncCopy && type.getColumns() * bytes % kChunkBytes != 0)
-    return copyElements(op, memory, origin);
+    return copyElements(op, memory, origin, pages);
   auto branch =
       scf::IfOp::create(b, t.loc, isChunked(memory, op.getDims()[1]), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  copyChunks(op, memory, origin);
+  copyChunks(op, memory, origin, pages);
   b.setInsertionPointToStart(branch.elseBlock());
-  copyElements(op, memory, origin);
+  copyElements(op, memory, origin, pages);
 }
 
 static int64_t threadsOf(func::FuncOp kernel) {
   return kernel->getAttrOfType<IntegerAttr>(nvtile::kThreadsAttrName).getInt();
 }
 
-void Distributor::copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, Value origin) {
+void Distributor::copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, Value origin,
+                             const std::optional<Pages> &pages) {
   auto type = cast<nvtile::SharedType>(op.getDest().getType());
   int64_t threads = threadsOf(kernel), bytes = bytesOf(memory.elementType);
   int64_t perRow = type.getPaddedColumns() * bytes / kChunkBytes;
@@ -256,24 +298,34 @@ void Distributor::copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, Valu
     return t.indexAdd(t.indexMul(arith::IndexCastUIOp::create(b, t.loc, t.index, row), rowStride),
                       arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(chunk, kChunkBytes)));
   };
-  Value origin0 = isRegular ? t.gep(origin, offsetOf(row0, chunk0), b.getI8Type()) : Value();
+  Value origin0 =
+      isRegular && !pages ? t.gep(origin, offsetOf(row0, chunk0), b.getI8Type()) : Value();
   for (int64_t n = 0; n * threads < total; ++n) {
     Value row, chunk = chunk0, source;
+    int64_t rowStep = n * (threads / perRow);
     if (isRegular) {
-      int64_t rowStep = n * (threads / perRow);
       row = t.add(row0, rowStep);
-      source = t.gep(origin0, t.indexMul(rowStride, t.indexConstant(rowStep)), b.getI8Type());
     } else {
       Value number = t.add(thread, n * threads);
       row = t.div(number, perRow);
       chunk = t.rem(number, perRow);
-      source = t.gep(origin, offsetOf(row, chunk), b.getI8Type());
     }
+    if (!pages) // else emit looks the row up
+      source = isRegular
+                   ? t.gep(origin0, t.indexMul(rowStride, t.indexConstant(rowStep)), b.getI8Type())
+                   : t.gep(origin, offsetOf(row, chunk), b.getI8Type());
     auto emit = [&] {
       Value dest = t.sharedPointer(sharedAddress(op.getDest(), stage, row, chunk));
       Value isInside = arith::ConstantIntOp::create(b, t.loc, t.i1, 1);
       if (!isTall)
         isInside = t.less(row, validRows);
+      if (pages) {
+        Value wide = arith::IndexCastUIOp::create(b, t.loc, t.index, row);
+        Value offset = pagedOffset(*pages, wide, isInside);
+        source = t.gep(origin, offset, memoryType(b, memory.elementType));
+        Value within = arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(chunk, kChunkBytes));
+        source = t.gep(source, within, b.getI8Type());
+      }
       if (isWhole && !isWide)
         isInside = t.both(isInside, t.less(chunk, t.constant(knownBytes / kChunkBytes)));
       if (target.hasAsyncCopy && isWhole) {
@@ -309,7 +361,8 @@ void Distributor::copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, Valu
   }
 }
 
-void Distributor::copyElements(nvtile::CopyOp op, const ThreadMemory &memory, Value origin) {
+void Distributor::copyElements(nvtile::CopyOp op, const ThreadMemory &memory, Value origin,
+                               const std::optional<Pages> &pages) {
   auto type = cast<nvtile::SharedType>(op.getDest().getType());
   int64_t columns = type.getPaddedColumns(), bytes = bytesOf(memory.elementType);
   int64_t perChunk = kChunkBytes / bytes;
@@ -327,8 +380,9 @@ void Distributor::copyElements(nvtile::CopyOp op, const ThreadMemory &memory, Va
   Value wideRow = arith::IndexCastUIOp::create(b, t.loc, t.index, row);
   Value wideColumn = arith::IndexCastUIOp::create(b, t.loc, t.index, column);
   Value isThere = t.both(t.indexLess(wideRow, validRows), t.indexLess(wideColumn, validColumns));
-  Value offset = t.indexAdd(t.indexMul(wideRow, memory.strides[op.getDims()[0]]),
-                            t.indexMul(wideColumn, memory.strides[op.getDims()[1]]));
+  Value rowOffset = pages ? pagedOffset(*pages, wideRow, isThere)
+                          : t.indexMul(wideRow, memory.strides[op.getDims()[0]]);
+  Value offset = t.indexAdd(rowOffset, t.indexMul(wideColumn, memory.strides[op.getDims()[1]]));
   Value source = t.gep(origin, offset, memory.elementType);
   Value value = t.loadIf(isThere, source, memory.elementType);
   Value address = sharedAddress(op.getDest(), stage, row, t.div(column, perChunk));

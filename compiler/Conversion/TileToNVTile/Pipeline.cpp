@@ -37,7 +37,7 @@ static SmallVector<tile::LoadOp> loadsForProducts(scf::ForOp loop) {
 
 static bool isAlike(tile::LoadOp a, tile::LoadOp b) {
   return a.getSource() == b.getSource() && a.getDims() == b.getDims() &&
-         a.getTile().getType() == b.getTile().getType();
+         a.getTable() == b.getTable() && a.getTile().getType() == b.getTile().getType();
 }
 
 /// Whether `a` loads the first rows of what `b` loads, or all of them.
@@ -45,7 +45,8 @@ static bool isPrefix(tile::LoadOp a, tile::LoadOp b) {
   auto small = cast<RankedTensorType>(a.getTile().getType());
   auto large = cast<RankedTensorType>(b.getTile().getType());
   return a.getSource() == b.getSource() && a.getDims() == b.getDims() &&
-         small.getDimSize(0) <= large.getDimSize(0) && small.getDimSize(1) == large.getDimSize(1);
+         a.getTable() == b.getTable() && small.getDimSize(0) <= large.getDimSize(0) &&
+         small.getDimSize(1) == large.getDimSize(1);
 }
 
 static bool loadsAlike(ArrayRef<tile::LoadOp> a, ArrayRef<tile::LoadOp> b) {
@@ -120,10 +121,20 @@ Value SharedBuffers::get(tile::LoadOp load, int64_t stages, unsigned n) {
   return buffer;
 }
 
-void flashc::emitCopy(OpBuilder &b, tile::LoadOp load, ValueRange offsets, ValueRange valid,
-                      const SharedTile &to) {
-  nvtile::CopyOp::create(b, load.getLoc(), load.getSource(), offsets, valid, load.getDims(),
-                         to.buffer, to.stage);
+SmallVector<Value> flashc::placeOf(tile::LoadOp load) {
+  SmallVector<Value> place(load.getOffsets());
+  if (load.getTable())
+    place.push_back(load.getTableRow());
+  llvm::append_range(place, load.getValid());
+  return place;
+}
+
+void flashc::emitCopy(OpBuilder &b, tile::LoadOp load, ValueRange place, const SharedTile &to) {
+  size_t rank = load.getOffsets().size();
+  bool isPaged = bool(load.getTable());
+  nvtile::CopyOp::create(b, load.getLoc(), load.getSource(), place.take_front(rank),
+                         load.getTable(), isPaged ? place[rank] : Value(),
+                         place.drop_front(rank + isPaged), load.getDims(), to.buffer, to.stage);
 }
 
 namespace {
@@ -193,8 +204,7 @@ private:
       BodyCloner cloner(inner, chain.loops[n], j);
       Value isHere = x.lt(turn, starts[n + 1]);
       for (auto [k, load] : llvm::enumerate(chain.loads[n])) {
-        SmallVector<Value> place = cloner.clone(load.getOffsets());
-        llvm::append_range(place, cloner.clone(load.getValid()));
+        SmallVector<Value> place = cloner.clone(placeOf(load));
         if (places.size() <= k) {
           places.push_back(place);
           continue;
@@ -203,12 +213,8 @@ private:
           old = x.select(isHere, value, old);
       }
     }
-    for (auto [place, load, buffer] : llvm::zip(places, chain.loads.front(), shared)) {
-      ArrayRef<Value> values = place;
-      size_t rank = load.getOffsets().size();
-      flashc::emitCopy(inner, load, values.take_front(rank), values.drop_front(rank),
-                       {buffer, stage});
-    }
+    for (auto [place, load, buffer] : llvm::zip(places, chain.loads.front(), shared))
+      flashc::emitCopy(inner, load, place, {buffer, stage});
   }
 
   /// The stream's first tiles lie in stage 0; without stages to spare they are loaded for the look alone.
@@ -224,8 +230,7 @@ private:
                                 [&](tile::LoadOp other) { return isPrefix(load, other); });
       SharedTile place = {shared[like - chain.loads.front().begin()], zero};
       if (stages == 1)
-        flashc::emitCopy(b, load, cloner.clone(load.getOffsets()), cloner.clone(load.getValid()),
-                         place);
+        flashc::emitCopy(b, load, cloner.clone(placeOf(load)), place);
       tiles[load.getTile()] = place;
     }
     if (stages == 1)
@@ -318,8 +323,7 @@ private:
   void emitOwnCopies(OpBuilder &b, size_t n, Value j, Value stage) {
     BodyCloner cloner(b, chain.loops[n], j);
     for (auto [load, buffer] : llvm::zip(chain.loads[n], shared))
-      flashc::emitCopy(b, load, cloner.clone(load.getOffsets()), cloner.clone(load.getValid()),
-                       {buffer, stage});
+      flashc::emitCopy(b, load, cloner.clone(placeOf(load)), {buffer, stage});
   }
 
   LoopChain &chain;

@@ -65,9 +65,11 @@ private:
 void pipelineChain(LoopChain &chain, int64_t stages, SharedBuffers &buffers,
                    llvm::DenseMap<mlir::Value, SharedTile> &tiles);
 
-/// Emits the copy of the tile that `load` describes to a stage, at the builder's place.
-void emitCopy(mlir::OpBuilder &b, tile::LoadOp load, mlir::ValueRange offsets,
-              mlir::ValueRange valid, const SharedTile &to);
+/// What says where the tile of `load` lies: offsets, the row of its page table where there is one, valid sizes.
+llvm::SmallVector<mlir::Value> placeOf(tile::LoadOp load);
+
+/// Emits the copy of the tile of `load`, but at `place` (see placeOf), to a stage, at the builder's place.
+void emitCopy(mlir::OpBuilder &b, tile::LoadOp load, mlir::ValueRange place, const SharedTile &to);
 
 } // namespace flashc
 

@@ -109,7 +109,7 @@ private:
       Value buffer = buffers.get(load, 1, kFirstSingle + n);
       if (load->getBlock() != &kernel.getBody().front()) // a block that works for several points
         nvtile::BarrierOp::create(builder, loc);
-      emitCopy(builder, load, load.getOffsets(), load.getValid(), {buffer, zero});
+      emitCopy(builder, load, placeOf(load), {buffer, zero});
       nvtile::CommitOp::create(builder, loc);
       shared[load.getTile()] = {buffer, zero};
     }

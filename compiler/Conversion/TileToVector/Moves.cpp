@@ -14,7 +14,14 @@ using namespace flashc;
 
 Value Place::at(Context &c, Value row, Value column) const {
   Index x(c.b, c.loc);
-  Value result = x.add(offset, x.mul(row, rowStride));
+  Value fromFirst;
+  if (rowOffsets)
+    fromFirst = arith::IndexCastOp::create(
+        c.b, c.loc, c.b.getIndexType(),
+        memref::LoadOp::create(c.b, c.loc, rowOffsets, ValueRange{row, x.constant(0)}));
+  else
+    fromFirst = x.mul(row, rowStride);
+  Value result = x.add(offset, fromFirst);
   return column ? x.add(result, x.mul(column, columnStride)) : result;
 }
 
@@ -49,7 +56,11 @@ Source::Source(Context &c, tile::LoadOp op)
     offsets.push_back(c.scalars.lookup(offset));
   for (Value size : op.getValid())
     valid.push_back(c.scalars.lookup(size));
+  if (op.getTable())
+    offsets[op.getDims()[0]] = Index(c.b, c.loc).constant(0); // followTable has the row in its page
   place = emitPlace(c, c.scalars.lookup(op.getSource()), offsets, op.getDims());
+  if (op.getTable())
+    followTable(c, op);
   isWhole =
       llvm::all_of_zip(op.getValid(), tileType(op.getTile()).getShape(),
                        [](Value size, int64_t all) { return getConstantIntValue(size) == all; });
@@ -60,9 +71,30 @@ void flashc::emitPrefetch(Context &c, Value memory, ValueRange at) {
                              /*isDataCache=*/true);
 }
 
+void Source::followTable(Context &c, tile::LoadOp op) {
+  Value memory = c.scalars.lookup(op.getSource()), table = c.scalars.lookup(op.getTable());
+  Value sequence = c.scalars.lookup(op.getTableRow());
+  Value first = c.scalars.lookup(op.getOffsets()[op.getDims()[0]]);
+  auto metadata = memref::ExtractStridedMetadataOp::create(c.b, c.loc, memory);
+  Value pageStride = metadata.getStrides()[0], pageRows = metadata.getSizes()[op.getDims()[0]];
+  place.rowOffsets = c.allocateRows(RankedTensorType::get({rows, 1}, c.b.getI64Type()));
+  emitLoop(c, Index(c.b, c.loc).constant(0), valid[0], 1, [&](Value row) {
+    Index x(c.b, c.loc);
+    Value key = x.add(first, row);
+    Value entry =
+        memref::LoadOp::create(c.b, c.loc, table, ValueRange{sequence, x.div(key, pageRows)});
+    Value page = arith::IndexCastOp::create(c.b, c.loc, c.b.getIndexType(), entry);
+    Value offset = x.add(x.mul(page, pageStride), x.mul(x.rem(key, pageRows), place.rowStride));
+    Value stored = arith::IndexCastOp::create(c.b, c.loc, c.b.getI64Type(), offset);
+    memref::StoreOp::create(c.b, c.loc, stored, place.rowOffsets, ValueRange{row, x.constant(0)});
+  });
+}
+
 /// Whether the op loads the rows that follow in the next iteration of its loop.
 bool Source::advancesByTile(tile::LoadOp op) {
   auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+  if (op.getTable()) // where they lie is not known yet
+    return false;
   if (!loop || getConstantIntValue(loop.getStep()) != tileRows(op.getTile()))
     return false;
   Value offset = op.getOffsets()[op.getDims()[0]], induction = loop.getInductionVar();
@@ -241,10 +273,11 @@ Value emitAllFinite(Context &c, const Buffer &buffer) {
 /// Whether the dots that use a whole tile read it but a few times, row by row in vectors, so that packing it would
 /// take longer than reading it.
 bool isReadInPlace(Context &c, tile::LoadOp op, const Source &source) {
-  if (!source.isWhole || op.getDims().size() != 2 || source.columns % c.lanes != 0 ||
-      source.rows % (kStreams * 4) != 0 || kStreams * c.microRows % c.lanes != 0 ||
-      c.lanes % c.microRows != 0 || c.formatOf(op.getTile()) != Format::F32 ||
-      !isa<FloatType>(source.element) || op.getTile().use_empty())
+  if (!source.isWhole || op.getTable() || op.getDims().size() != 2 ||
+      source.columns % c.lanes != 0 || source.rows % (kStreams * 4) != 0 ||
+      kStreams * c.microRows % c.lanes != 0 || c.lanes % c.microRows != 0 ||
+      c.formatOf(op.getTile()) != Format::F32 || !isa<FloatType>(source.element) ||
+      op.getTile().use_empty())
     return false;
   return llvm::all_of(op.getTile().getUses(), [&](OpOperand &use) {
     auto dot = dyn_cast<tile::DotOp>(use.getOwner());

@@ -11,11 +11,13 @@
 
 namespace flashc {
 
-/// A tile's place in memory: element (r, c) lies at `offset + r * rowStride + c * columnStride` of `flat`.
+/// A tile's place in memory: element (r, c) lies at `offset + r * rowStride + c * columnStride` of `flat`, or at
+/// `offset + rowOffsets[r] + c * columnStride` where rows lie in pages.
 struct Place {
   mlir::Value flat; // memref<?xT> over the whole memory
   mlir::Value offset, rowStride, columnStride;
   mlir::Value columnsAreAdjacent; // an i1: columnStride is 1
+  mlir::Value rowOffsets;         // memref<rows x 1 x i64>, or null
 
   mlir::Value at(Context &c, mlir::Value row, mlir::Value column) const;
 };
@@ -41,6 +43,8 @@ struct Source {
 
 private:
   static bool advancesByTile(tile::LoadOp op);
+  /// Looks up where the valid rows lie.
+  void followTable(Context &c, tile::LoadOp op);
 };
 
 /// A loop over [from, to) without carried values.

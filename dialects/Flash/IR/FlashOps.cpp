@@ -66,7 +66,7 @@ LogicalResult verifyHeadDims(Operation *op, int64_t d, int64_t dk, int64_t dv) {
 }
 
 /// Checks q, k and v of the whole-tensor form and returns the shape of the state's m.
-FailureOr<Shape> verifyInputs(Operation *op, Value q, Value k, Value v, bool packed) {
+FailureOr<Shape> verifyInputs(Operation *op, Value q, Value k, Value v, bool packed, bool paged) {
   RankedTensorType qt = tensorOf(q), kt = tensorOf(k), vt = tensorOf(v);
   for (auto [name, type] : {std::pair("q", qt), std::pair("k", kt), std::pair("v", vt)}) {
     if (type.getRank() != 4)
@@ -79,8 +79,8 @@ FailureOr<Shape> verifyInputs(Operation *op, Value q, Value k, Value v, bool pac
   }
   if (failed(verifyHeadDims(op, qt.getDimSize(3), kt.getDimSize(3), vt.getDimSize(3))))
     return failure();
-  if (!compatible(qt.getDimSize(0), kt.getDimSize(0)) ||
-      !compatible(kt.getShape().take_front(3), vt.getShape().take_front(3)))
+  bool sameBatch = paged || compatible(qt.getDimSize(0), kt.getDimSize(0)); // pages are no batches
+  if (!sameBatch || !compatible(kt.getShape().take_front(3), vt.getShape().take_front(3)))
     return op->emitOpError() << "(A3) expected agreeing batch, key and kv head sizes, got q "
                              << text(qt.getShape()) << ", k " << text(kt.getShape()) << ", v "
                              << text(vt.getShape());
@@ -99,6 +99,18 @@ LogicalResult verifyPacked(Operation *op, Value cuQ, Value cuK) {
   if (!cuQ == !cuK)
     return success();
   return op->emitOpError() << "(A7) expected cu_seqlens_q and cu_seqlens_k together, got one";
+}
+
+LogicalResult verifyPageTable(Operation *op, StringRef label, Value table, Value q, Value used,
+                              Value cuQ) {
+  if (!table)
+    return success();
+  if (!used || cuQ)
+    return op->emitOpError() << label
+                             << " expected page_table with seqused_k and without cu_seqlens_q, got "
+                             << (cuQ ? "cu_seqlens_q" : "no seqused_k");
+  return expectShape(op, label, "page_table", table,
+                     {tensorOf(q).getDimSize(0), ShapedType::kDynamic});
 }
 
 LogicalResult verifyState(Operation *op, StringRef label, Value m, Value l, Value acc) {
@@ -188,8 +200,11 @@ Block *flashc::flash::addMaskBlock(Region &region, ValueRange captures, Location
 }
 
 LogicalResult AttentionOp::verify() {
-  FailureOr<Shape> state = verifyInputs(*this, getQ(), getK(), getV(), bool(getCuSeqlensQ()));
-  if (failed(state) || failed(verifyPacked(*this, getCuSeqlensQ(), getCuSeqlensK())))
+  FailureOr<Shape> state =
+      verifyInputs(*this, getQ(), getK(), getV(), bool(getCuSeqlensQ()), bool(getPageTable()));
+  if (failed(state) || failed(verifyPacked(*this, getCuSeqlensQ(), getCuSeqlensK())) ||
+      failed(
+          verifyPageTable(*this, "(A12)", getPageTable(), getQ(), getSequsedK(), getCuSeqlensQ())))
     return failure();
   RankedTensorType qt = tensorOf(getQ());
   Shape output(qt.getShape());
@@ -222,6 +237,8 @@ LogicalResult OnlineAttentionOp::verify() {
                          << getInit().size() << " values";
   Shape row;
   if (isTile()) {
+    if (getPageTable())
+      return emitOpError() << "(O8) expected page_table on whole tensors only";
     if (getAt().size() != 6)
       return emitOpError() << "(O1) expected at(b, h, i0, j0, sq, sk), got " << getAt().size()
                            << " values";
@@ -237,8 +254,11 @@ LogicalResult OnlineAttentionOp::verify() {
   } else {
     if (getBoundary() || getHeads())
       return emitOpError() << "(O5) expected boundary and heads on the tile form only";
-    FailureOr<Shape> state = verifyInputs(*this, getQ(), getK(), getV(), bool(getCuSeqlensQ()));
-    if (failed(state) || failed(verifyPacked(*this, getCuSeqlensQ(), getCuSeqlensK())))
+    FailureOr<Shape> state =
+        verifyInputs(*this, getQ(), getK(), getV(), bool(getCuSeqlensQ()), bool(getPageTable()));
+    if (failed(state) || failed(verifyPacked(*this, getCuSeqlensQ(), getCuSeqlensK())) ||
+        failed(
+            verifyPageTable(*this, "(O8)", getPageTable(), getQ(), getSequsedK(), getCuSeqlensQ())))
       return failure();
     row = *state;
   }

@@ -24,6 +24,7 @@ def Flash_Float : AnyTypeOf<[F32, BF16, F16]>;
 def Flash_InputTensor : RankedTensorOf<[F32, BF16, F16]>;
 def Flash_F32Tensor : RankedTensorOf<[F32]>;
 def Flash_LengthTensor : 1DTensorOf<[I32, I64]>;
+def Flash_PageTable : 2DTensorOf<[I32, I64]>;
 // A captured array is a tensor, and a memref once the kernel works on memory.
 def Flash_Capture : AnyTypeOf<[
     RankedTensorOf<[I8, I16, I32, I64, F16, BF16, F32, F64]>,
@@ -51,6 +52,11 @@ def Flash_AttentionOp : Flash_Op<"attention",
     the sequences are packed: q `[1, total_q, Hq, D]` and so on, lse `[1, Hq, total_q]`, and b, i, j, sq, sk in
     regions are those of the sequence. `seqused_k` (`[B]`) overrides the number of keys of a sequence.
 
+    With `page_table` (`[B, max_pages]`) keys and values lie in pages of P rows, k `[pages, P, Hkv, D]` and v
+    `[pages, P, Hkv, Dv]`: key j of sequence b is row `j mod P` of page `page_table[b, j / P]`. P is any positive
+    number. An entry that no key below `seqused_k[b]` needs may hold anything; one that is needed must be in
+    `[0, pages)`. Nothing else changes: j stays the key's number in its sequence.
+
     The `score` region maps a scaled score to a score:
     `(%s: f32, %b, %h, %i, %j, %sq, %sk: index, captures...) -> f32`. The `mask` region keeps a pair or
     drops it: `(%b, %h, %i, %j, %sq, %sk: index, captures...) -> i1`. A missing region is the identity, or
@@ -68,6 +74,8 @@ def Flash_AttentionOp : Flash_Op<"attention",
     - (A10) regions hold only ops of the closed list: arith (but ceildiv, floordiv and fptoui), math (exp, exp2,
       log, tanh, absf, absi, floor, sqrt), flash.read and flash.yield, on values of index, i64, f32 and i1.
     - (A11) a region has at most 4096 ops.
+    - (A12) page_table comes with seqused_k and without cu_seqlens; its first size is q's batch, not that of k and v,
+      whose sizes agree with each other.
 
     Example: causal attention with an ALiBi-like score.
 
@@ -96,6 +104,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
                        Optional<Flash_LengthTensor>:$cu_seqlens_q,
                        Optional<Flash_LengthTensor>:$cu_seqlens_k,
                        Optional<Flash_LengthTensor>:$seqused_k,
+                       Optional<Flash_PageTable>:$page_table,
                        Variadic<Flash_Capture>:$captures,
                        F32Attr:$scale, OptionalAttr<Flash_ScheduleAttr>:$schedule);
   let results = (outs Flash_InputTensor:$o, Optional<Flash_F32Tensor>:$lse,
@@ -132,6 +141,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     - (O5) `boundary` and `heads` stand on the tile form only.
     - (O6) base is 0 or 2.
     - (O7) `fixed` stands on the tile form with init and without row_max, with base 2.
+    - (O8) page_table is that of flash.attention (A12), on whole tensors only.
 
     Example, on tiles:
 
@@ -149,6 +159,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
                        Optional<Flash_LengthTensor>:$cu_seqlens_q,
                        Optional<Flash_LengthTensor>:$cu_seqlens_k,
                        Optional<Flash_LengthTensor>:$seqused_k,
+                       Optional<Flash_PageTable>:$page_table,
                        Variadic<Flash_Capture>:$captures,
                        F32Attr:$scale, DefaultValuedAttr<I32Attr, "2">:$base, UnitAttr:$boundary,
                        UnitAttr:$heads, UnitAttr:$fixed, OptionalAttr<Flash_ScheduleAttr>:$schedule);

@@ -176,6 +176,7 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &state) {
                           {"cu_seqlens_q", true},
                           {"cu_seqlens_k", true},
                           {"seqused_k", true},
+                          {"page_table", true},
                           {"captures", true}},
                          getOperandSegmentSizeAttr()))
     return failure();
@@ -205,7 +206,8 @@ void AttentionOp::print(OpAsmPrinter &p) {
   optional("cu_seqlens_q", 4);
   optional("cu_seqlens_k", 5);
   optional("seqused_k", 6);
-  optional("captures", 7);
+  optional("page_table", 7);
+  optional("captures", 8);
   SmallVector<NamedAttribute> attributes((*this)->getAttrs());
   auto flag = [&](StringRef name, Value present) {
     if (present)
@@ -224,6 +226,7 @@ ParseResult OnlineAttentionOp::parse(OpAsmParser &parser, OperationState &state)
                              {"cu_seqlens_q", true},
                              {"cu_seqlens_k", true},
                              {"seqused_k", true},
+                             {"page_table", true},
                              {"captures", true}},
                             getOperandSegmentSizeAttr());
 }
@@ -236,6 +239,7 @@ void OnlineAttentionOp::print(OpAsmPrinter &p) {
   printClause(p, "cu_seqlens_q", getODSOperands(5), true);
   printClause(p, "cu_seqlens_k", getODSOperands(6), true);
   printClause(p, "seqused_k", getODSOperands(7), true);
+  printClause(p, "page_table", getODSOperands(8), true);
   printClause(p, "captures", getCaptures(), true);
   printTail(p, *this, 3, getScore(), getMask(), (*this)->getAttrs(), {getOperandSegmentSizeAttr()});
 }

@@ -25,19 +25,31 @@ Value KernelBuilder::loadRows(OpBuilder &builder, Value source, Value row, Value
                               ValueRange{rows, x.constant(dim)}, ArrayRef<int64_t>{rowDim, 3});
 }
 
+/// Rows of K or V. Where these lie in pages, the page table says which.
+Value KernelBuilder::loadKeyRows(OpBuilder &builder, Value source, const KeyTile &keys) {
+  Index x(builder, loc);
+  if (!memory.pageTable)
+    return loadRows(builder, source, x.add(point.kOffset, keys.j0), point.kvHead, keys.columns, bc);
+  MemRefType type = memoryOf(source);
+  int64_t dim = type.getDimSize(3);
+  Value zero = x.constant(0);
+  return tile::LoadOp::create(builder, loc, tileOf({bc, dim}, type.getElementType()), source,
+                              ValueRange{zero, keys.j0, point.kvHead, zero}, memory.pageTable,
+                              point.sequence, ValueRange{keys.columns, x.constant(dim)},
+                              ArrayRef<int64_t>{1, 3});
+}
+
 Value KernelBuilder::loadQueries() {
   Value row = Index(b, loc).add(point.qOffset, point.i0);
   return loadRows(b, memory.q, row, point.head, point.rows, br, rowsAreHeads ? 2 : 1);
 }
 
 Value KernelBuilder::loadKeys(OpBuilder &builder, const KeyTile &keys) {
-  Value row = Index(builder, loc).add(point.kOffset, keys.j0);
-  return loadRows(builder, memory.k, row, point.kvHead, keys.columns, bc);
+  return loadKeyRows(builder, memory.k, keys);
 }
 
 Value KernelBuilder::loadValues(OpBuilder &builder, const KeyTile &keys) {
-  Value row = Index(builder, loc).add(point.kOffset, keys.j0);
-  return loadRows(builder, memory.v, row, point.kvHead, keys.columns, bc);
+  return loadKeyRows(builder, memory.v, keys);
 }
 
 SmallVector<Value> KernelBuilder::at(const KeyTile &keys) const {

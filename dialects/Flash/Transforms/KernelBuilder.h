@@ -53,6 +53,7 @@ public:
   mlir::Value loadColumn(mlir::Value column);
 
 private:
+  mlir::Value loadKeyRows(mlir::OpBuilder &builder, mlir::Value source, const KeyTile &keys);
   mlir::Value loadRows(mlir::OpBuilder &builder, mlir::Value source, mlir::Value row,
                        mlir::Value head, mlir::Value rows, int64_t tileRows, int64_t rowDim = 1);
 
@@ -94,6 +95,8 @@ template <typename Op> AttentionMemory lookupInputs(const MemoryMap &map, Op op)
   }
   if (op.getSequsedK())
     memory.sequsedK = map.lookup(op.getSequsedK());
+  if (op.getPageTable())
+    memory.pageTable = map.lookup(op.getPageTable());
   for (mlir::Value capture : op.getCaptures())
     memory.captures.push_back(map.lookup(capture));
   memory.workspace = map.workspace();

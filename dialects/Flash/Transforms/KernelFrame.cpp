@@ -118,7 +118,7 @@ public:
       std::tie(n.kOffset, n.sk) = emitExtent(b, loc, memory.cuSeqlensK, sequence);
     } else {
       n.sq = emitDim(b, loc, memory.q, 1);
-      n.sk = emitDim(b, loc, memory.k, 1);
+      n.sk = emitKeys(b);
     }
     if (memory.sequsedK && !isUniform)
       n.sk = emitLength(b, loc, memory.sequsedK, sequence);
@@ -146,7 +146,7 @@ public:
       tiles = x.mul(heads, x.add(x.div(queries, shape.rows), sequences));
     if (!shape.forEachPart)
       return tiles;
-    Value parts = x.add(x.div(emitDim(b, loc, memory.k, 1), shape.split), 1);
+    Value parts = x.add(x.div(emitKeys(b), shape.split), 1);
     return x.mul(tiles, shape.mostParts ? x.min(parts, shape.mostParts) : parts);
   }
 
@@ -274,6 +274,12 @@ public:
   }
 
 private:
+  /// The keys that a sequence has room for, or all keys where they are packed.
+  Value emitKeys(OpBuilder &b) {
+    Value rows = emitDim(b, loc, memory.k, 1);
+    return memory.pageTable ? Index(b, loc).mul(emitDim(b, loc, memory.pageTable, 1), rows) : rows;
+  }
+
   Location loc;
   const AttentionMemory &memory;
   const GridShape &shape;

@@ -26,7 +26,7 @@ constexpr llvm::StringLiteral kScheduleAttrName = "flash.schedule";   // on kern
 
 /// The inputs and outputs of an attention op as memory: memrefs with any strides, null where absent.
 struct AttentionMemory {
-  mlir::Value q, k, v, sinks, cuSeqlensQ, cuSeqlensK, sequsedK, o, lse, rowMax;
+  mlir::Value q, k, v, sinks, cuSeqlensQ, cuSeqlensK, sequsedK, pageTable, o, lse, rowMax;
   llvm::SmallVector<mlir::Value> captures;
   /// Bytes shared by all points of a run, memref<?xi8>.
   mlir::Value workspace;

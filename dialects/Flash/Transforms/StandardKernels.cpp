@@ -246,6 +246,8 @@ private:
 LogicalResult flashc::flash::tileStandard(func::FuncOp func, AttentionOp op) {
   if (!op.getSchedule())
     return op.emitOpError() << "expected a schedule; run flash-set-schedule first";
+  if (op.getPageTable())
+    return op.emitOpError() << "expected the online strategy with page_table, got standard";
   StandardKernels(func, op).emit();
   return success();
 }

@@ -81,7 +81,7 @@ private:
     auto step = [&](OpBuilder &nested, const KeyTile &keys, ValueRange state) {
       Value k = kernel.loadKeys(nested, keys), v = kernel.loadValues(nested, keys);
       auto inner = OnlineAttentionOp::create(
-          nested, loc, types, q, k, v, state, kernel.at(keys), Value(), Value(), Value(),
+          nested, loc, types, q, k, v, state, kernel.at(keys), Value(), Value(), Value(), Value(),
           memory.captures, op.getScaleAttr(), op.getBaseAttr(), nested.getUnitAttr(),
           schedule.getRows() == RowKind::Heads ? nested.getUnitAttr() : UnitAttr(),
           /*fixed=*/UnitAttr(), /*schedule=*/nullptr);

@@ -43,7 +43,8 @@ void rewrite(AttentionOp op) {
   auto online = OnlineAttentionOp::create(
       b, loc, onlineTypes, op.getQ(), op.getK(), op.getV(),
       /*init=*/ValueRange{}, /*at=*/ValueRange{}, op.getCuSeqlensQ(), op.getCuSeqlensK(),
-      op.getSequsedK(), op.getCaptures(), op.getScaleAttr(), b.getI32IntegerAttr(base),
+      op.getSequsedK(), op.getPageTable(), op.getCaptures(), op.getScaleAttr(),
+      b.getI32IntegerAttr(base),
       /*boundary=*/nullptr, /*heads=*/nullptr, /*fixed=*/nullptr, op.getScheduleAttr());
   online.getScore().takeBody(op.getScore());
   online.getMask().takeBody(op.getMask());

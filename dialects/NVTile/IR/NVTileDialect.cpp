@@ -84,6 +84,8 @@ LogicalResult CopyOp::verify() {
   if (element != memory.getElementType())
     return emitOpError() << "(P2) expected one element type, got " << memory.getElementType()
                          << " in memory and " << element << " in the stage";
+  if (bool(getTable()) != bool(getTableRow()) || (getTable() && dims[0] == 0))
+    return emitOpError() << "(P3) expected a table with its row, and a first dim other than 0";
   return success();
 }
 

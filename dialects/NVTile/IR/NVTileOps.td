@@ -104,19 +104,23 @@ def NVTile_AllocOp : NVTile_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
 def NVTile_CopyOp : NVTile_Op<"copy", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Begins to copy a tile into a stage of shared memory";
   let description = [{
-    The tile is that of `tile.load`, zeros outside of `valid` included. The copy belongs to the group that the next
+    The tile is that of `tile.load`, zeros outside of `valid` and rows through a page table included. The copy belongs to the group that the next
     `nvtile.commit` closes; until `nvtile.wait` has waited for that group, and a barrier has passed, the stage must
     not be read.
 
     - (P1) one offset per dimension of the source; two distinct dims of it, and two valid sizes.
     - (P2) source and stage have one element type.
+    - (P3) a table comes with its row, and dims[0] is not dimension 0 then.
 
     Example: `nvtile.copy %k[%b, %j, %h, %c0] dims [1, 3] valid(%n, %c64) to %s[%stage] : memref<?x?x?x64xbf16>, !nvtile.shared<2 x 64 x 64 x bf16>`
   }];
-  let arguments = (ins AnyMemRef:$source, Variadic<Index>:$offsets, Variadic<Index>:$valid, DenseI64ArrayAttr:$dims,
+  let arguments = (ins AnyMemRef:$source, Variadic<Index>:$offsets,
+                       Optional<MemRefRankOf<[I32, I64], [2]>>:$table, Optional<Index>:$table_row,
+                       Variadic<Index>:$valid, DenseI64ArrayAttr:$dims,
                        NVTile_SharedType:$dest, Index:$stage);
   let assemblyFormat = [{
-    $source `[` $offsets `]` `dims` $dims `valid` `(` $valid `)` `to` $dest `[` $stage `]` attr-dict `:`
+    $source `[` $offsets `]` (`through` $table^ `[` $table_row `]` `:` type($table))?
+    `dims` $dims `valid` `(` $valid `)` `to` $dest `[` $stage `]` attr-dict `:`
     type($source) `,` type($dest)
   }];
   let hasVerifier = 1;

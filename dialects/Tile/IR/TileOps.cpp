@@ -47,6 +47,9 @@ static LogicalResult verifyAccess(Operation *op, RankedTensorType tile, MemRefTy
 }
 
 LogicalResult LoadOp::verify() {
+  if (bool(getTable()) != bool(getTableRow()) ||
+      (getTable() && !getDims().empty() && getDims()[0] == 0))
+    return emitOpError() << "(L4) expected a table with its row, and a first dim other than 0";
   return verifyAccess(*this, tensorOf(getTile()), cast<MemRefType>(getSource().getType()),
                       getOffsets().size(), getValid().size(), getDims());
 }

@@ -35,23 +35,38 @@ def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
 def Tile_Tensor : Type<CPred<"::flashc::tile::isTile($_self)">,
                        "static tensor of rank 1 or 2", "::mlir::RankedTensorType">;
 
+// Which page of the memory holds a row: table[row of the table, row / rows of a page].
+def Tile_PageTable : MemRefRankOf<[I32, I64], [2]>;
+
 def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments]> {
   let summary = "Loads a tile from memory";
   let description = [{
     Element (r, c) is `source[offsets + r e(dims[0]) + c e(dims[1])]` for r < valid[0] and c < valid[1], and 0
     elsewhere, without touching memory.
 
+    `through %table[%b]` loads rows that lie in pages, which the source's first dimension counts. With P the size of
+    dims[0] and R = offsets[dims[0]] + r, row r is row `R mod P` of page `offsets[0] + table[b, R / P]`. The table is
+    read for r < valid[0] only.
+
     - (L1) one offset per dimension of the source.
     - (L2) dims are distinct dimensions of the source, one per dimension of the tile, and so are valid.
     - (L3) source and tile have one element type.
+    - (L4) a table comes with its row, and dims[0] is not dimension 0 then.
 
     Example: `%t = tile.load %k[%b, %j0, %h, %c0] dims [1, 3] valid(%rows, %cols) : memref<?x?x?x64xf32> -> tensor<64x64xf32>`
+
+    Example: `%t = tile.load %k[%c0, %j0, %h, %c0] through %table[%b] : memref<?x?xi32> dims [1, 3] valid(%rows, %cols) : memref<?x?x?x64xf32> -> tensor<64x64xf32>`
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$source, Variadic<Index>:$offsets,
+                       Arg<Optional<Tile_PageTable>, "", [MemRead]>:$table, Optional<Index>:$table_row,
                        Variadic<Index>:$valid, DenseI64ArrayAttr:$dims);
   let results = (outs Tile_Tensor:$tile);
+  let builders = [OpBuilder<(ins "::mlir::Type":$tile, "::mlir::Value":$source, "::mlir::ValueRange":$offsets,
+                                 "::mlir::ValueRange":$valid, "::llvm::ArrayRef<int64_t>":$dims), [{
+    build($_builder, $_state, tile, source, offsets, ::mlir::Value(), ::mlir::Value(), valid, dims);
+  }]>];
   let assemblyFormat = [{
-    $source `[` $offsets `]` `dims` $dims `valid` `(` $valid `)` attr-dict `:` type($source) `->` type($tile)
+    $source `[` $offsets `]` (`through` $table^ `[` $table_row `]` `:` type($table))? `dims` $dims `valid` `(` $valid `)` attr-dict `:` type($source) `->` type($tile)
   }];
   let hasVerifier = 1;
 }

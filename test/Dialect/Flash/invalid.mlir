@@ -288,3 +288,51 @@ func.func @unranked(%q: tensor<*xf32>) {
   flash.attention %q, %q, %q {scale = 1.0 : f32} : tensor<*xf32>, tensor<*xf32>, tensor<*xf32> -> tensor<*xf32>
   return
 }
+
+// -----
+
+func.func @A12_used(%q: tensor<2x?x2x32xf32>, %table: tensor<2x?xi32>) {
+  // expected-error @below {{(A12) expected page_table with seqused_k and without cu_seqlens_q, got no seqused_k}}
+  flash.attention %q, %q, %q page_table(%table : tensor<2x?xi32>) {scale = 1.0 : f32}
+    : tensor<2x?x2x32xf32>, tensor<2x?x2x32xf32>, tensor<2x?x2x32xf32> -> tensor<2x?x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @A12_packed(%q: tensor<1x?x2x32xf32>, %cu: tensor<?xi32>, %table: tensor<?x?xi32>) {
+  // expected-error @below {{(A12) expected page_table with seqused_k and without cu_seqlens_q, got cu_seqlens_q}}
+  flash.attention %q, %q, %q cu_seqlens_q(%cu : tensor<?xi32>) cu_seqlens_k(%cu : tensor<?xi32>)
+    seqused_k(%cu : tensor<?xi32>) page_table(%table : tensor<?x?xi32>) {scale = 1.0 : f32}
+    : tensor<1x?x2x32xf32>, tensor<1x?x2x32xf32>, tensor<1x?x2x32xf32> -> tensor<1x?x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @A12_batch(%q: tensor<2x?x2x32xf32>, %used: tensor<2xi32>, %table: tensor<3x?xi32>) {
+  // expected-error @below {{(A12) expected page_table of shape [2, ?], got [3, ?]}}
+  flash.attention %q, %q, %q seqused_k(%used : tensor<2xi32>) page_table(%table : tensor<3x?xi32>) {scale = 1.0 : f32}
+    : tensor<2x?x2x32xf32>, tensor<2x?x2x32xf32>, tensor<2x?x2x32xf32> -> tensor<2x?x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @O8_used(%q: tensor<2x?x2x32xf32>, %table: tensor<2x?xi32>) {
+  // expected-error @below {{(O8) expected page_table with seqused_k and without cu_seqlens_q, got no seqused_k}}
+  flash.online_attention %q, %q, %q page_table(%table : tensor<2x?xi32>) {scale = 1.0 : f32}
+    : tensor<2x?x2x32xf32>, tensor<2x?x2x32xf32>, tensor<2x?x2x32xf32>
+    -> tensor<2x2x?xf32>, tensor<2x2x?xf32>, tensor<2x2x?x32xf32>
+  return
+}
+
+// -----
+
+func.func @O8_tile(%q: tensor<8x32xf32>, %i: index, %table: tensor<2x?xi32>) {
+  // expected-error @below {{(O8) expected page_table on whole tensors only}}
+  flash.online_attention %q, %q, %q at(%i, %i, %i, %i, %i, %i) page_table(%table : tensor<2x?xi32>) {scale = 1.0 : f32}
+    : tensor<8x32xf32>, tensor<8x32xf32>, tensor<8x32xf32>
+    -> tensor<8xf32>, tensor<8xf32>, tensor<8x32xf32>
+  return
+}

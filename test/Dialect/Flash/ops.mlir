@@ -50,6 +50,16 @@ func.func @all_clauses(%q: tensor<1x?x4x64xf16>, %k: tensor<1x?x2x64xf16>, %v: t
   return %o, %lse, %max : tensor<1x?x4x32xf16>, tensor<1x4x?xf32>, tensor<1x4x?xf32>
 }
 
+// CHECK-LABEL: func.func @pages
+func.func @pages(%q: tensor<3x?x4x64xf16>, %k: tensor<9x16x2x64xf16>, %v: tensor<9x16x2x32xf16>,
+                 %used: tensor<3xi32>, %table: tensor<3x?xi64>) -> tensor<3x?x4x32xf16> {
+  // CHECK: flash.attention %{{.*}}, %{{.*}}, %{{.*}} seqused_k(%{{.*}} : tensor<3xi32>) page_table(%{{.*}} : tensor<3x?xi64>) {scale
+  %o = flash.attention %q, %k, %v seqused_k(%used : tensor<3xi32>) page_table(%table : tensor<3x?xi64>)
+    {scale = 1.0 : f32}
+    : tensor<3x?x4x64xf16>, tensor<9x16x2x64xf16>, tensor<9x16x2x32xf16> -> tensor<3x?x4x32xf16>
+  return %o : tensor<3x?x4x32xf16>
+}
+
 // One further result is told apart by its name.
 // CHECK-LABEL: func.func @row_max_alone
 // CHECK:         flash.attention {{.*}} {scale = {{.*}}, row_max} : {{.*}} -> tensor<1x8x2x32xf32>, tensor<1x2x8xf32>

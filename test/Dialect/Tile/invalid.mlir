@@ -215,3 +215,11 @@ func.func @U1(%x: tensor<8x8xf32>) {
   %ok = tile.all %x : tensor<8x8xf32>
   return
 }
+
+// -----
+
+func.func @L4_page_dim(%m: memref<?x?xf32>, %table: memref<?x?xi32>, %i: index) {
+  // expected-error @below {{(L4) expected a table with its row, and a first dim other than 0}}
+  %t = tile.load %m[%i, %i] through %table[%i] : memref<?x?xi32> dims [0, 1] valid(%i, %i) : memref<?x?xf32> -> tensor<8x8xf32>
+  return
+}

@@ -68,3 +68,13 @@ func.func @all(%finite: tensor<64x32xi1>, %row: tensor<64xi1>) -> (i1, i1) {
   %rows = tile.all %row : tensor<64xi1>
   return %ok, %rows : i1, i1
 }
+
+// CHECK-LABEL: func.func @pages
+// CHECK-SAME:    (%[[K:.*]]: memref<?x?x?x64xf32>, %[[TABLE:.*]]: memref<?x?xi64>, %[[B:.*]]: index, %[[J0:.*]]: index)
+func.func @pages(%k: memref<?x?x?x64xf32>, %table: memref<?x?xi64>, %b: index, %j0: index) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  // CHECK: tile.load %[[K]][%{{.*}}, %[[J0]], %{{.*}}, %{{.*}}] through %[[TABLE]][%[[B]]] : memref<?x?xi64> dims [1, 3] valid(%{{.*}}, %{{.*}}) : memref<?x?x?x64xf32> -> tensor<64x64xf32>
+  %t = tile.load %k[%c0, %j0, %c0, %c0] through %table[%b] : memref<?x?xi64> dims [1, 3] valid(%c64, %c64) : memref<?x?x?x64xf32> -> tensor<64x64xf32>
+  return %t : tensor<64x64xf32>
+}

@@ -157,6 +157,10 @@ private:
         c.lengthsK.push_back(chance(15) ? 0 : length(140));
       }
     }
+    if (c.desc.pageTable) {
+      c.pageRows = pick<int64_t>({1, 2, 3, 7, 16, 64, 100});
+      c.sk = (c.sk + c.pageRows - 1) / c.pageRows * c.pageRows;
+    }
     c.used.clear();
     if (c.desc.sequsedK)
       for (int64_t b = 0; b < (c.desc.packed ? int64_t(c.lengthsK.size()) : c.batch); ++b) {
@@ -196,6 +200,8 @@ private:
       d.packed = pick({DType::I32, DType::I64});
     if (chance(15))
       d.sequsedK = pick({DType::I32, DType::I64});
+    if (d.sequsedK && !d.packed && d.strategy == Strategy::Online && chance(50))
+      d.pageTable = pick({DType::I32, DType::I64});
     if (d.bias && chance(70)) {
       c.biasShape.assign(1 + below(4), 0);
       for (bool &repeats : biasRepeats)
@@ -290,7 +296,11 @@ AttentionCase simplify(AttentionCase attention,
       [](AttentionCase &c) { c.desc.softcap.reset(); },
       [](AttentionCase &c) { c.desc.window.reset(); },
       [](AttentionCase &c) { c.desc.causal = Causal::None; },
-      [](AttentionCase &c) { c.desc.sequsedK.reset(), c.used.clear(); },
+      [](AttentionCase &c) { c.desc.pageTable.reset(); },
+      [](AttentionCase &c) {
+        if (!c.desc.pageTable)
+          c.desc.sequsedK.reset(), c.used.clear();
+      },
       [](AttentionCase &c) {
         if (!c.desc.packed)
           return;

@@ -137,6 +137,39 @@ TEST_P(Semantics, UsedKeys) {
   }
 }
 
+TEST_P(Semantics, Pages) {
+  AttentionCase c = make(type(), 16, 3, 30, 200, 4, 2);
+  c.desc.sequsedK = DType::I32;
+  c.used = {0, 193, 65};
+  if (c.desc.strategy == Strategy::Standard) {
+    c.desc.pageTable = DType::I32;
+    EXPECT_NE(runCase(c).message.find("page-table: expected the online strategy, got standard"),
+              std::string::npos);
+    return;
+  }
+  for (int64_t rows : {1, 3, 16, 64, 100, 300})
+    for (DType tableType : {DType::I32, DType::I64}) {
+      if (tableType == DType::I64 && !isMain())
+        continue;
+      c.pageRows = rows;
+      c.desc.pageTable = tableType;
+      c.desc.causal = Causal::None;
+      c.desc.window.reset();
+      expectPass(c);
+      c.desc.causal = Causal::BottomRight;
+      expectPass(c);
+      c.desc.window = Window{50, 0};
+      expectPass(c);
+    }
+  c.desc.bias = DType::F32;
+  c.desc.alibi = c.desc.sinks = true;
+  c.desc.mask = "(i + j) % 5 != 2";
+  expectPass(c);
+  c.captureStrides = Strides::Negative; // the table's, too
+  c.strides = Strides::HeadsFirst;
+  expectPass(c);
+}
+
 TEST_P(Semantics, AllTogether) {
   for (DType type : types()) {
     AttentionCase c = make(type, 24, 2, 60, 150, 4, 2);

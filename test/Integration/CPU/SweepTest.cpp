@@ -96,6 +96,24 @@ TEST(Sweep, DecodingStrides) {
         }
 }
 
+/// Pages of all sizes, for many queries and for a few, whose keys are split.
+TEST(Sweep, Pages) {
+  for (const std::string &target : targets())
+    for (DType type : kTypes)
+      for (int64_t rows : {1, 3, 16, 64, 100})
+        for (auto [queries, keys] : {std::pair{90, 300}, {1, 1200}, {1, 64}})
+          for (int mode : {0, rows == 16 ? 4 : 1}) {
+            AttentionCase c = makeCase(type, 64, 48, 2, queries, keys, 10, 2);
+            c.desc.target = target;
+            c.desc.queries = queries == 1;
+            c.desc.sequsedK = c.desc.pageTable = DType::I32;
+            c.used = {keys, keys / 2 + 1};
+            c.pageRows = rows;
+            c.strides = static_cast<Strides>(mode);
+            expectPass(c);
+          }
+}
+
 /// Tiles and micro-tiles of many shapes, f32 on vectors of 8 and of 16 lanes.
 TEST(Sweep, Schedules) {
   struct Choice {

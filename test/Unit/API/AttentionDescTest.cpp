@@ -20,6 +20,7 @@ AttentionDesc plain() {
   return desc;
 }
 
+/// All fields set, though pages go with neither packed sequences nor the standard strategy.
 AttentionDesc everything() {
   AttentionDesc desc;
   desc.name = "all";
@@ -37,7 +38,7 @@ AttentionDesc everything() {
   desc.mask = "table[b, j] != 0 && i >= 0";
   desc.captures = {{"slope", DType::F32, 1}, {"table", DType::I32, 2}};
   desc.packed = DType::I32;
-  desc.sequsedK = DType::I64;
+  desc.sequsedK = desc.pageTable = DType::I64;
   desc.wantLse = desc.wantRowMax = true;
   desc.strategy = Strategy::Standard;
   desc.queries = 2;
@@ -54,7 +55,9 @@ TEST(AttentionDesc, DefaultsAreValidOnceTheHeadDimIsThere) {
 }
 
 TEST(AttentionDesc, JsonRoundTrips) {
-  EXPECT_NO_THROW(everything().validate());
+  AttentionDesc valid = everything();
+  valid.pageTable.reset();
+  EXPECT_NO_THROW(valid.validate());
   EXPECT_EQ(AttentionDesc::fromJson(everything().toJson()), everything());
   EXPECT_EQ(AttentionDesc::fromJson(plain().toJson()), plain());
   EXPECT_EQ(plain().toJson(), R"({"dtype":"f32","head-dim":64})");
@@ -93,6 +96,7 @@ TEST(AttentionDesc, TextSettersRefuseWhatTheyCannotRead) {
 TEST(AttentionDesc, ValidateNamesTheFieldAndTheRange) {
   const auto check = [](auto change, const char *message) {
     AttentionDesc desc = everything();
+    desc.pageTable.reset();
     change(desc);
     EXPECT_ERROR(desc.validate(), message);
   };
@@ -109,6 +113,16 @@ TEST(AttentionDesc, ValidateNamesTheFieldAndTheRange) {
   check([](auto &d) { d.softcap = 1e-60; }, "softcap: expected a positive number");
   check([](auto &d) { d.bias = DType::I32; }, "bias: expected one of f32, bf16, f16, got i32");
   check([](auto &d) { d.packed = DType::I8; }, "packed: expected one of i32, i64");
+  check([](auto &d) { d.pageTable = DType::I32, d.sequsedK.reset(); },
+        "page-table: expected seqused-k");
+  check([](auto &d) { d.pageTable = DType::F32; }, "page-table: expected one of i32, i64");
+  check([](auto &d) { d.pageTable = DType::I32; }, "got packed sequences");
+  check(
+      [](auto &d) {
+        d.pageTable = DType::I32;
+        d.packed.reset();
+      },
+      "page-table: expected the online strategy, got standard");
   check([](auto &d) { d.sequsedK = DType::F32; }, "seqused-k: expected one of i32, i64");
   check([](auto &d) { d.captures[0].name = "sq"; }, "got 'sq', which has a meaning already");
   check([](auto &d) { d.captures[0].name = "lse"; }, "got 'lse', which has a meaning already");

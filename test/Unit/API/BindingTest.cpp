@@ -60,6 +60,10 @@ public:
     return Binding(info, pointers);
   }
 
+  void addPageTable(std::vector<int64_t> shape) {
+    add("page_table", DType::I32, {-1, -1}, std::move(shape));
+  }
+
   KernelInfo info;
 
 private:
@@ -165,6 +169,37 @@ TEST(Binding, UsedLengthsStayInRange) {
   expectError(
       true, [](Call &c) { c.setInts("seqused_k", {5, 1}); },
       "seqused_k: expected 0 to 0 (the keys there are), got 1 at index 1");
+}
+
+/// The call with pages of 3 keys: 4 of them, 2 for each sequence.
+void makePaged(Call &call) {
+  call.addPageTable({2, 2});
+  call["k"].shape = {4, 3, 2, 8};
+  call["v"].shape = {4, 3, 2, 6};
+  call["bias"].shape = {2, 4, 3, 6};
+  call["bias"].values.resize(200);
+  call.setInts("page_table", {3, 0, 1, -7});
+  call.setInts("seqused_k", {4, 3});
+}
+
+TEST(Binding, PagesAreChecked) {
+  Call call;
+  makePaged(call);
+  EXPECT_NO_THROW(call.bind());
+  const auto check = [](auto change, const char *message) {
+    expectError(false, [&](Call &c) { makePaged(c), change(c); }, message);
+  };
+  check([](Call &c) { c.setInts("seqused_k", {7, 0}); }, "seqused_k: expected 0 to 6");
+  check([](Call &c) { c.setInts("seqused_k", {4, 4}); },
+        "page_table: expected pages from 0 to 3 (of k) where keys are in use, got -7 at index [1, "
+        "1]");
+  check([](Call &c) { c.setInts("page_table", {4}); }, "got 4 at index [0, 0]");
+  check([](Call &c) { c["page_table"].shape = {1, 2}; },
+        "page_table: expected shape [2, 2] (batch, most pages of a sequence)");
+  check([](Call &c) { c["v"].shape[0] = 3; },
+        "v: expected shape [4, 3, 2, 6] (pages, rows of a page");
+  check([](Call &c) { c["bias"].shape[3] = 5; }, "bias: expected shape [2, 4, 3, 6]");
+  check([](Call &c) { c["page_table"].shape[1] = int64_t(1) << 39; }, "fewer than 2^40 keys");
 }
 
 TEST(Binding, SequenceOffsetsRiseFromZeroToTheTotal) {

@@ -373,6 +373,26 @@ TEST(ReferenceAttention, UsedLengths) {
   EXPECT_THROW(evaluate(f.problem), Error);
 }
 
+TEST(ReferenceAttention, Pages) {
+  Fixture f;
+  f.problem.q = f.array({2, 1, 1, 1}, {1, 1});
+  f.problem.k = f.array({3, 2, 1, 1}, {0, 0, nan, nan, 0, 0});
+  f.problem.v = f.array({3, 2, 1, 1}, {3, nan, nan, nan, 1, 2});
+  f.problem.seqUsedK = f.array({2}, {3, 2}, DType::I32);
+  f.problem.pageTable = f.array({2, 2}, {2, 0, 2, -1}, DType::I64);
+  f.score("s + j");
+  f.problem.causal = Causal::BottomRight;
+  Result r = evaluate(f.problem);
+  const double e = std::exp(1.0);
+  expectNear(r.o, {(1 + 2 * e + 3 * e * e) / (1 + e + e * e), (1 + 2 * e) / (1 + e)});
+  f.problem.seqUsedK = f.array({2}, {3, 3}, DType::I32);
+  EXPECT_THROW(evaluate(f.problem), Error);
+  f.problem.seqUsedK = f.array({2}, {5, 2}, DType::I32);
+  EXPECT_THROW(evaluate(f.problem), Error);
+  f.problem.seqUsedK.reset();
+  EXPECT_THROW(evaluate(f.problem), Error);
+}
+
 TEST(ReferenceAttention, StridesMayBeZeroOrNegative) {
   Fixture f;
   double q[1] = {1}, k[3] = {5, 0, 1};
