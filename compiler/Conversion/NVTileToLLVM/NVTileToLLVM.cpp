@@ -6,6 +6,7 @@
 
 #include "compiler/Conversion/NVTileToLLVM/NVTileToLLVM.h"
 #include "compiler/Conversion/KernelInfo.h"
+#include "compiler/Conversion/NVTileToLLVM/CheckKernel.h"
 #include "compiler/Conversion/NVTileToLLVM/Distributor.h"
 #include "compiler/Conversion/NVTileToLLVM/HostExpression.h"
 #include "dialects/Flash/IR/Flash.h"
@@ -44,6 +45,8 @@ public:
   LogicalResult run() {
     FailureOr<KernelFunctions> found = KernelFunctions::find(module);
     if (failed(found))
+      return failure();
+    if (failed(check(*found)))
       return failure();
     OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
     auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
@@ -84,10 +87,35 @@ public:
   }
 
 private:
+  /// Before anything is lowered: a stage may have been written by hand.
+  LogicalResult check(const KernelFunctions &found) {
+    for (const auto &[phase, kernel] : found.kernels) {
+      if (!kernel->hasAttr(nvtile::kThreadsAttrName))
+        return func::FuncOp(kernel).emitOpError()
+               << "expected the attribute " << nvtile::kThreadsAttrName
+               << "; run tile-to-nvtile first";
+      if (failed(checkScheduled(kernel, target)))
+        return failure();
+    }
+    SmallVector<func::FuncOp> sizes;
+    for (const auto &[phase, grid] : found.grids)
+      sizes.push_back(grid);
+    if (found.workspaceSize)
+      sizes.push_back(found.workspaceSize);
+    func::FuncOp first = found.kernels.begin()->second;
+    for (func::FuncOp size : sizes)
+      if (failed(checkFunction(size, 1)))
+        return failure();
+    for (const auto &[phase, kernel] : found.kernels)
+      sizes.push_back(kernel);
+    for (func::FuncOp other : sizes)
+      if (other.getArgumentTypes() != first.getArgumentTypes())
+        return other.emitOpError() << "expected the arguments of " << first.getName()
+                                   << ", since all are launched with the same";
+    return success();
+  }
+
   FailureOr<func::FuncOp> lowerKernel(func::FuncOp kernel) {
-    if (!kernel->hasAttr(nvtile::kThreadsAttrName))
-      return kernel.emitOpError() << "expected the attribute " << nvtile::kThreadsAttrName
-                                  << "; run tile-to-nvtile first";
     auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
     OpBuilder b(kernel);
     func::FuncOp thread = createThreadFunction(b, kernel);

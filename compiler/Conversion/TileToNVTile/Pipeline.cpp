@@ -73,10 +73,18 @@ SmallVector<LoopChain> flashc::findChains(Block &block) {
   SmallVector<LoopChain> chains;
   LoopChain *open = nullptr;
   scf::ForOp peek;
+  // A look at tiles that the loop after it does not load is a loop like any other.
+  auto closePeek = [&] {
+    if (peek)
+      chains.push_back(LoopChain{{}, {}, {peek}, {loadsForProducts(peek)}});
+    peek = {};
+  };
   for (Operation &op : llvm::make_early_inc_range(block)) {
     auto loop = dyn_cast<scf::ForOp>(op);
     SmallVector<tile::LoadOp> loads = loop ? loadsForProducts(loop) : SmallVector<tile::LoadOp>();
     if (loads.empty()) {
+      if (op.getNumRegions())
+        closePeek();
       for (Region &region : op.getRegions())
         for (Block &inner : region)
           llvm::append_range(chains, findChains(inner));
@@ -85,6 +93,7 @@ SmallVector<LoopChain> flashc::findChains(Block &block) {
       continue;
     }
     if (op.hasAttr(tile::kPeekAttrName)) {
+      closePeek();
       peek = loop;
       open = nullptr;
       continue;
@@ -97,6 +106,12 @@ SmallVector<LoopChain> flashc::findChains(Block &block) {
       open->loads.push_back(loads);
       continue;
     }
+    bool isLook =
+        peek && llvm::all_of(loadsForProducts(peek), [&](tile::LoadOp look) {
+          return llvm::any_of(loads, [&](tile::LoadOp load) { return isPrefix(look, load); });
+        });
+    if (!isLook)
+      closePeek();
     open = &chains.emplace_back(LoopChain{peek, {}, {loop}, {loads}});
     if (peek) {
       open->peekLoads = loadsForProducts(peek);
@@ -105,6 +120,7 @@ SmallVector<LoopChain> flashc::findChains(Block &block) {
     }
     peek = {};
   }
+  closePeek();
   return chains;
 }
 

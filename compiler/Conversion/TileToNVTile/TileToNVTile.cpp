@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToNVTile/TileToNVTile.h"
+#include "compiler/Conversion/NVTileToLLVM/CheckKernel.h"
 #include "compiler/Conversion/TileToNVTile/Layouts.h"
 #include "compiler/Conversion/TileToNVTile/Pipeline.h"
 #include "compiler/Conversion/TileToVector/TileToVector.h"
@@ -29,8 +30,10 @@ public:
 
   LogicalResult run() {
     auto foralls = llvm::to_vector(kernel.getBody().front().getOps<scf::ForallOp>());
-    if (foralls.size() != 1 || foralls[0].getRank() != 1 || foralls[0].getNumResults() != 0)
-      return kernel.emitOpError() << "expected one parallel loop of one dimension without results, "
+    if (foralls.size() != 1 || foralls[0].getRank() != 1 || foralls[0].getNumResults() != 0 ||
+        !foralls[0].isNormalized())
+      return kernel.emitOpError() << "expected one parallel loop of one dimension from 0 in steps "
+                                     "of 1, without results, "
                                      "got "
                                   << foralls.size();
     emitGrid(foralls.front());
@@ -189,17 +192,46 @@ private:
   llvm::DenseMap<Value, Value> registers;
 };
 
-LogicalResult scheduleKernel(func::FuncOp kernel) {
+/// What the transformation relies on, since stages can be written by hand.
+LogicalResult checkKernel(func::FuncOp kernel, flash::ScheduleAttr schedule,
+                          const TargetInfo &target) {
+  if (failed(checkFunction(kernel, 0)))
+    return failure();
+  int64_t threads =
+      schedule.getTile()[0] / schedule.getMicro()[0] * schedule.getAcross() * kThreadsPerWarp;
+  if (threads > target.maxThreadsPerBlock)
+    return kernel.emitOpError() << "expected a schedule of at most " << target.maxThreadsPerBlock
+                                << " threads per block, got " << threads;
+  WalkResult walked = kernel.walk([&](Operation *op) {
+    auto dot = dyn_cast<tile::DotOp>(op);
+    if (dot && !dot.getB().getDefiningOp<tile::LoadOp>()) {
+      dot.emitOpError() << "expected a right operand that is loaded, got a result of another op";
+      return WalkResult::interrupt();
+    }
+    auto load = dyn_cast<tile::LoadOp>(op);
+    if (!load || !feedsProduct(load))
+      return WalkResult::advance();
+    Type element = cast<RankedTensorType>(load.getTile().getType()).getElementType();
+    bool isForProducts = llvm::all_of(load->getUses(), [](OpOperand &use) {
+      return isa<tile::DotOp>(use.getOwner()) && use.getOperandNumber() < 2;
+    });
+    if (isForProducts && (element.isF16() || element.isBF16() || element.isF32()))
+      return WalkResult::advance();
+    load.emitOpError() << "expected a tile of f16, bf16 or f32 that products alone read, since it "
+                          "goes to shared memory";
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
+}
+
+LogicalResult scheduleKernel(func::FuncOp kernel, const TargetInfo &target) {
   auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
   if (!schedule)
     return kernel.emitOpError() << "expected a " << flash::kScheduleAttrName << " attribute";
-  LogicalResult isSupported = success();
-  kernel.walk([&](tile::DotOp dot) {
-    if (!dot.getB().getDefiningOp<tile::LoadOp>())
-      isSupported = dot.emitOpError()
-                    << "expected a right operand that is loaded, got a result of another op";
-  });
-  return failed(isSupported) ? failure() : KernelScheduling(kernel, schedule).run();
+  if (failed(checkKernel(kernel, schedule, target)) ||
+      failed(KernelScheduling(kernel, schedule).run()))
+    return failure();
+  return checkScheduled(kernel, target);
 }
 
 struct TileToNVTile : PassWrapper<TileToNVTile, OperationPass<ModuleOp>> {
@@ -224,7 +256,7 @@ struct TileToNVTile : PassWrapper<TileToNVTile, OperationPass<ModuleOp>> {
     }
     for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (func->hasAttr(flash::kKernelAttrName) && !func->hasAttr(nvtile::kThreadsAttrName))
-        if (failed(scheduleKernel(func)))
+        if (failed(scheduleKernel(func, *info)))
           return signalPassFailure();
   }
 };

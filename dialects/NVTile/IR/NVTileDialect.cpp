@@ -58,7 +58,20 @@ LogicalResult OperandAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitE
 /// Bytes of the chunks that copies and ldmatrix move.
 static constexpr int64_t kChunkBytes = 16;
 
+/// Stages, rows or columns of shared memory: so many that their product cannot wrap around.
+static constexpr int64_t kMostSize = 65536;
+
 static int64_t elementBytes(Type type) { return type.getIntOrFloatBitWidth() / 8; }
+
+LogicalResult SharedType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t stages,
+                                 int64_t rows, int64_t columns, Type elementType) {
+  for (int64_t size : {stages, rows, columns})
+    if (size < 1 || size > kMostSize)
+      return emitError() << "(S1) expected sizes from 1 to " << kMostSize << ", got " << size;
+  if (!elementType.isF16() && !elementType.isBF16() && !elementType.isF32())
+    return emitError() << "(S1) expected elements of f16, bf16 or f32, got " << elementType;
+  return success();
+}
 
 bool SharedType::isSwizzled() const {
   return elementBytes(getElementType()) == 2 && getPaddedColumns() * 2 % (8 * kChunkBytes) == 0;

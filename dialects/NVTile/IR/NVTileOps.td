@@ -70,6 +70,8 @@ def NVTile_SharedType : TypeDef<NVTileDialect, "Shared"> {
     chunks are permuted (16-bit types with rows of a multiple of 128 bytes) or rows are skewed by one chunk, so
     that eight rows' chunks of one column lie in different banks.
 
+    - (S1) stages, rows and columns are positive and at most 65536; elements are f16, bf16 or f32.
+
     Example: `!nvtile.shared<2 x 64 x 128 x bf16>`
   }];
   let parameters = (ins "int64_t":$stages, "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType);
@@ -83,6 +85,7 @@ def NVTile_SharedType : TypeDef<NVTileDialect, "Shared"> {
     int64_t getStageBytes() const { return getRows() * getRowBytes(); }
     int64_t getBytes() const { return getStages() * getStageBytes(); }
   }];
+  let genVerifyDecl = 1;
 }
 
 class NVTile_Op<string mnemonic, list<Trait> traits = []> : Op<NVTileDialect, mnemonic, traits>;

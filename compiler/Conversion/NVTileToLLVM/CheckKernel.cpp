@@ -1,0 +1,274 @@
+//===- CheckKernel.cpp - what the lowering of kernels relies on -----------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Conversion/NVTileToLLVM/CheckKernel.h"
+#include "dialects/Flash/IR/Flash.h"
+#include "dialects/Flash/Transforms/KernelFrame.h"
+#include "dialects/NVTile/IR/NVTile.h"
+#include "dialects/Tile/IR/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace flashc;
+
+namespace {
+
+constexpr int64_t kThreadsPerWarp = 32, kBlockRows = 16;
+/// Elements of a tile that a thread can hold: many times as many as it has registers.
+constexpr int64_t kMostElements = 2048;
+/// Steps of a chain of values; lowerings recurse over them.
+constexpr int64_t kMostSteps = 32768;
+
+bool isNumber(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() <= 64; }
+
+/// Warps along the rows and columns of a tile.
+std::pair<int64_t, int64_t> warpsOf(RankedTensorType tile) {
+  if (auto operand = dyn_cast<nvtile::OperandAttr>(tile.getEncoding()))
+    return {operand.getRowWarps(), 1};
+  auto fragment = cast<nvtile::FragmentAttr>(tile.getEncoding());
+  return {fragment.getRowWarps(), tile.getRank() == 2 ? fragment.getColumnWarps() : 1};
+}
+
+bool isOperandTile(Value value) {
+  auto tile = dyn_cast<RankedTensorType>(value.getType());
+  return tile && isa_and_nonnull<nvtile::OperandAttr>(tile.getEncoding());
+}
+
+class ScheduledCheck {
+public:
+  ScheduledCheck(func::FuncOp kernel, const TargetInfo &target) : kernel(kernel), target(target) {}
+
+  LogicalResult run() {
+    auto threads = kernel->getAttrOfType<IntegerAttr>(nvtile::kThreadsAttrName);
+    if (!threads || threads.getInt() < kThreadsPerWarp ||
+        threads.getInt() > target.maxThreadsPerBlock || threads.getInt() % kThreadsPerWarp != 0)
+      return kernel.emitOpError() << "expected in " << nvtile::kThreadsAttrName
+                                  << " whole warps of at most " << target.maxThreadsPerBlock
+                                  << " threads, got " << kernel->getAttr(nvtile::kThreadsAttrName);
+    warps = threads.getInt() / kThreadsPerWarp;
+    Attribute blocks = kernel->getAttr(nvtile::kBlocksAttrName);
+    auto number = dyn_cast_or_null<IntegerAttr>(blocks);
+    if (blocks && (!number || number.getInt() < 0 || number.getInt() > 32))
+      return kernel.emitOpError() << "expected 0 to 32 blocks in " << nvtile::kBlocksAttrName
+                                  << ", got " << blocks;
+    auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
+    if (!schedule || schedule.getMicro()[1] % kBlockRows != 0)
+      return kernel.emitOpError() << "expected a schedule whose micro columns are a multiple of "
+                                  << kBlockRows << ", got "
+                                  << kernel->getAttr(flash::kScheduleAttrName);
+    WalkResult walked = kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      return failed(checkValues(*op)) || failed(checkOp(*op)) ? WalkResult::interrupt()
+                                                              : WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
+private:
+  /// Types of what an op defines, and uses of what not every op can use.
+  LogicalResult checkValues(Operation &op) {
+    for (Value result : op.getResults())
+      if (failed(checkType(op, result)))
+        return failure();
+    for (Region &region : op.getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          if (failed(checkType(op, argument)))
+            return failure();
+    bool movesMemory = isa<tile::LoadOp, tile::StoreOp, tile::GatherOp, nvtile::CopyOp,
+                           memref::DimOp, memref::LoadOp, memref::ViewOp, memref::CastOp>(op);
+    bool readsStages = isa<nvtile::CopyOp, nvtile::ReadOp, nvtile::AllFiniteOp, nvtile::DotOp>(op);
+    for (OpOperand &operand : op.getOpOperands()) {
+      Type type = operand.get().getType();
+      bool isMisused = (isa<BaseMemRefType>(type) && !movesMemory) ||
+                       (isa<nvtile::SharedType>(type) && !readsStages) ||
+                       (isOperandTile(operand.get()) && !isa<nvtile::DotOp>(op));
+      if (isMisused)
+        return op.emitOpError() << "expected an op that a thread can run, got one on " << type;
+    }
+    return success();
+  }
+
+  LogicalResult checkType(Operation &op, Value value) {
+    Type type = value.getType();
+    if (auto memory = dyn_cast<BaseMemRefType>(type)) {
+      auto ranked = dyn_cast<MemRefType>(type);
+      if (!ranked || !isNumber(ranked.getElementType()) || !isa<memref::ViewOp, memref::CastOp>(op))
+        return op.emitOpError() << "expected memory of numbers that is an argument or a view of "
+                                   "one, got "
+                                << type;
+      return success();
+    }
+    if (auto shared = dyn_cast<nvtile::SharedType>(type)) {
+      if (!isa<nvtile::AllocOp>(op))
+        return op.emitOpError() << "expected shared memory from nvtile.alloc only";
+      if (shared.getRows() % kBlockRows != 0)
+        return op.emitOpError() << "expected rows that are a multiple of " << kBlockRows << ", got "
+                                << type;
+      return success();
+    }
+    return isa<TensorType>(type) ? checkTile(op, type, isa<nvtile::ReadOp>(op)) : success();
+  }
+
+  LogicalResult checkTile(Operation &op, Type type, bool mayBeOperand) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    bool isTile = tile && tile::isTile(tile) &&
+                  (isNumber(tile.getElementType()) || tile.getElementType().isIndex());
+    bool hasLayout =
+        isTile && (isa_and_nonnull<nvtile::FragmentAttr>(tile.getEncoding()) ||
+                   (mayBeOperand && isa_and_nonnull<nvtile::OperandAttr>(tile.getEncoding())));
+    if (!hasLayout)
+      return op.emitOpError() << "expected tiles of numbers with the layout nvtile.fragment, got "
+                              << type;
+    auto [rows, columns] = warpsOf(tile);
+    if (rows > warps || columns > warps || warps % (rows * columns) != 0)
+      return op.emitOpError() << "expected a layout for the kernel's " << warps << " warps, got "
+                              << type;
+    if (tile.getDimSize(0) % (kBlockRows * rows) != 0)
+      return op.emitOpError() << "expected rows that are a multiple of " << kBlockRows * rows
+                              << ", 16 for each warp, got " << type;
+    // The division first: sizes may be as large as numbers are.
+    int64_t perThread = tile.getDimSize(0) / (kBlockRows / 2 * rows);
+    int64_t width = tile.getRank() == 2 ? tile.getDimSize(1) / (4 * columns) + 4 : 1;
+    if (perThread > kMostElements || width > kMostElements || perThread * width > kMostElements)
+      return op.emitOpError() << "expected a tile of at most about " << kMostElements
+                              << " elements for a thread, got " << type;
+    return success();
+  }
+
+  LogicalResult checkOp(Operation &op) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+        .Case<scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp, func::ReturnOp,
+              nvtile::BlockIdOp, nvtile::AllocOp, nvtile::CopyOp, nvtile::CommitOp,
+              nvtile::BarrierOp, nvtile::ReadOp, nvtile::AllFiniteOp, tile::AllOp, tile::StoreOp,
+              tile::LoadOp, tile::CoordsOp, tensor::SplatOp, memref::ViewOp, memref::CastOp,
+              memref::LoadOp>([](auto) { return success(); })
+        .Case([&](nvtile::WaitOp wait) -> LogicalResult {
+          if (wait.getPending() > 64)
+            return wait.emitOpError() << "expected 0 to 64 pending groups, got "
+                                      << static_cast<int64_t>(wait.getPending());
+          return success();
+        })
+        .Case([&](memref::DimOp dim) -> LogicalResult {
+          std::optional<int64_t> index = dim.getConstantIndex();
+          int64_t rank = cast<MemRefType>(dim.getSource().getType()).getRank();
+          if (!index || *index < 0 || *index >= rank)
+            return dim.emitOpError() << "expected a constant dimension below " << rank;
+          return success();
+        })
+        .Case([&](arith::ConstantOp constant) -> LogicalResult {
+          auto elements = dyn_cast<ElementsAttr>(constant.getValue());
+          if (elements && (!isa<DenseElementsAttr>(elements) || !elements.isSplat()))
+            return constant.emitOpError() << "expected a tile of one constant";
+          return success();
+        })
+        .Case([&](tile::BroadcastOp broadcast) {
+          return sameRows(op, broadcast.getSource(), broadcast.getResult());
+        })
+        .Case([&](tile::ReduceOp reduce) -> LogicalResult {
+          if (warpsOf(cast<RankedTensorType>(reduce.getSource().getType())).second != 1)
+            return reduce.emitOpError() << "expected rows that are whole in a warp, got "
+                                        << reduce.getSource().getType();
+          return sameRows(op, reduce.getSource(), reduce.getResult());
+        })
+        .Case([&](nvtile::DotOp dot) { return checkDot(dot); })
+        .Default([&](Operation *other) { return checkOther(*other); });
+  }
+
+  LogicalResult sameRows(Operation &op, Value a, Value b) {
+    if (warpsOf(cast<RankedTensorType>(a.getType())).first ==
+        warpsOf(cast<RankedTensorType>(b.getType())).first)
+      return success();
+    return op.emitOpError() << "expected tiles with the same warps along their rows, got "
+                            << a.getType() << " and " << b.getType();
+  }
+
+  LogicalResult checkDot(nvtile::DotOp dot) {
+    Type element = cast<nvtile::SharedType>(dot.getB().getType()).getElementType();
+    bool hasTensorCores = element.isF16() || (element.isBF16() && target.hasBF16MMA);
+    if (!hasTensorCores && !element.isBF16() && !element.isF32())
+      return dot.emitOpError() << "expected operands of f16, bf16 or f32, got " << element;
+    auto result = cast<RankedTensorType>(dot.getResult().getType());
+    if (dot.getTransposeB() && warpsOf(result).second != 1)
+      return dot.emitOpError() << "expected rows of scores that are whole in a warp, got "
+                               << result;
+    auto a = dyn_cast<RankedTensorType>(dot.getA().getType());
+    if (isOperandTile(dot.getA()) && !hasTensorCores)
+      return dot.emitOpError() << "expected a left operand that is no nvtile.operand where "
+                                  "products run on FMA units";
+    if (a && (failed(sameRows(*dot, dot.getA(), dot.getResult())) || warpsOf(a).second != 1))
+      return dot.emitOpError() << "expected left rows that are whole in a warp, got " << a;
+    if (Value keep = dot.getKeep()) {
+      auto kept = cast<RankedTensorType>(keep.getType());
+      if (warpsOf(kept).second != 1 || warpsOf(kept).first != warpsOf(result).first)
+        return dot.emitOpError() << "expected rows of keep that are whole in a warp, got " << kept;
+    }
+    return success();
+  }
+
+  LogicalResult checkOther(Operation &op) {
+    auto isTile = [](Value value) { return isa<TensorType>(value.getType()); };
+    bool handlesTiles =
+        llvm::any_of(op.getOperands(), isTile) || llvm::any_of(op.getResults(), isTile);
+    bool isElementwise = isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) &&
+                         OpTrait::hasElementwiseMappableTraits(&op) && op.getNumResults() == 1;
+    if (isa<tile::GatherOp>(op))
+      isElementwise = true;
+    if (op.getNumRegions() || !isMemoryEffectFree(&op) ||
+        (handlesTiles && (!isElementwise || !isTile(op.getResult(0)))))
+      // A gather reads memory that nothing writes.
+      if (!isa<tile::GatherOp>(op))
+        return op.emitOpError() << "expected an op that a thread can run";
+    if (!handlesTiles)
+      return success();
+    auto result = cast<RankedTensorType>(op.getResult(0).getType());
+    for (Value operand : op.getOperands())
+      if (auto tile = dyn_cast<RankedTensorType>(operand.getType()))
+        if (tile.getEncoding() != result.getEncoding() || tile.getShape() != result.getShape())
+          return op.emitOpError() << "expected tiles in one layout, got " << tile << " and "
+                                  << result;
+    return success();
+  }
+
+  func::FuncOp kernel;
+  const TargetInfo &target;
+  int64_t warps = 1;
+};
+
+} // namespace
+
+LogicalResult flashc::checkFunction(func::FuncOp func, unsigned results) {
+  if (func.isDeclaration() || !func.getBody().hasOneBlock() || func.getNumResults() != results)
+    return func.emitOpError() << "expected a body of one block with " << results << " results";
+  for (Type type : func.getArgumentTypes()) {
+    auto memory = dyn_cast<MemRefType>(type);
+    if (!memory || !isNumber(memory.getElementType()))
+      return func.emitOpError() << "expected arguments in memory, of numbers, got " << type;
+  }
+  llvm::DenseMap<Value, int64_t> steps;
+  WalkResult walked = func.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    int64_t most = 0;
+    for (Value operand : op->getOperands())
+      most = std::max(most, steps.lookup(operand));
+    for (Value result : op->getResults())
+      steps[result] = most + 1;
+    if (most < kMostSteps)
+      return WalkResult::advance();
+    op->emitOpError() << "expected a value that is computed in at most " << kMostSteps << " steps";
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
+}
+
+LogicalResult flashc::checkScheduled(func::FuncOp kernel, const TargetInfo &target) {
+  if (failed(checkFunction(kernel, 0)))
+    return failure();
+  return ScheduledCheck(kernel, target).run();
+}
