@@ -52,6 +52,14 @@ func.func @P2(%m: memref<?x?xf32>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: i
 
 // -----
 
+func.func @P3(%m: memref<?x?xbf16>, %table: memref<?x?xi32>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
+  // expected-error @below {{(P3) expected a table with its row, and a first dim other than 0}}
+  nvtile.copy %m[%i, %i] through %table[%i] : memref<?x?xi32> dims [0, 1] valid(%i, %i) to %s[%i] : memref<?x?xbf16>, !nvtile.shared<1 x 16 x 16 x bf16>
+  return
+}
+
+// -----
+
 func.func @R1_shape(%s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
   // expected-error @below {{(R1) expected an operand tile in the shape of '!nvtile.shared<1 x 16 x 16 x bf16>', got 'tensor<16x32xbf16, #nvtile.operand<warps = 1>>'}}
   %t = nvtile.read %s[%i] : !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x32xbf16, #nvtile.operand<warps = 1>>

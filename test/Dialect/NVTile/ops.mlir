@@ -59,3 +59,12 @@ func.func @products(%q: !nvtile.shared<1 x 128 x 64 x bf16>, %k: !nvtile.shared<
     : tensor<128x64xbf16, #rows>, !nvtile.shared<2 x 64 x 64 x bf16> -> tensor<128x64xf32, #rows>
   return %o : tensor<128x64xf32, #rows>
 }
+
+// CHECK-LABEL: func.func @pages
+func.func @pages(%k: memref<?x?x?x64xbf16>, %table: memref<?x?xi32>, %b: index, %j: index, %stage: index) {
+  %c64 = arith.constant 64 : index
+  %s = nvtile.alloc : !nvtile.shared<2 x 64 x 64 x bf16>
+  // CHECK: nvtile.copy %{{.*}}[{{.*}}] through %{{.*}}[%{{.*}}] : memref<?x?xi32> dims [1, 3] valid(%{{.*}}, %{{.*}}) to
+  nvtile.copy %k[%b, %j, %b, %b] through %table[%b] : memref<?x?xi32> dims [1, 3] valid(%c64, %c64) to %s[%stage] : memref<?x?x?x64xbf16>, !nvtile.shared<2 x 64 x 64 x bf16>
+  return
+}
