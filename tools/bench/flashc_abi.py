@@ -9,7 +9,7 @@ import ctypes
 import json
 import os
 
-_FLOAT, _BFLOAT, _CPU = 2, 4, 1
+_FLOAT, _BFLOAT, _CPU, _CUDA = 2, 4, 1, 2
 _TYPES = {"f32": (_FLOAT, 32), "f16": (_FLOAT, 16), "bf16": (_BFLOAT, 16)}
 
 
@@ -94,6 +94,10 @@ class Library:
         kernel = ctypes.c_void_p()
         self._check(self._c.flashc_compile(desc, ctypes.byref(kernel)))
         return kernel
+
+    def load_on_device(self, kernel, device):
+        """Loads a GPU kernel's code on GPU `device`, as its first run would."""
+        self._check(self._c.flashc_kernel_prepare(kernel, _Device(_CUDA, device)))
 
     def release(self, kernel):
         self._c.flashc_kernel_release(kernel)
