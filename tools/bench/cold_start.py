@@ -19,10 +19,10 @@ def main():
     build, fields = sys.argv[1], json.loads(sys.argv[2])
     cache = os.environ["FLASHC_CACHE_DIR"]
     cuda = cuda_kernel.driver()
-    context = ctypes.c_void_p()
+    device, context = ctypes.c_int(), ctypes.c_void_p()
     cuda_kernel.check(cuda.cuInit(0), "cuInit")
-    cuda_kernel.check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), "cuDevicePrimaryCtxRetain")
-    cuda_kernel.check(cuda.cuCtxSetCurrent(context), "cuCtxSetCurrent")
+    cuda_kernel.check(cuda.cuDeviceGet(ctypes.byref(device), 0), "cuDeviceGet")
+    cuda_kernel.check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
 
     begin = time.perf_counter()
     library = flashc_abi.Library(build)
