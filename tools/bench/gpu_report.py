@@ -90,7 +90,8 @@ def forward(results):
         if values["all"]:
             rows.append([title, *[number(geometric_mean(v) if v else None, "{:.3f}x") for v in values.values()],
                          f"{min(values['all']):.2f}x"])
-    return lines + ["Geometric means of the ratios:", ""] + table(["", *[name for name, _ in groups], "worst cell"], rows)
+    lines += ["Geometric means of the ratios:", ""]
+    return lines + table(["", *[name for name, _ in groups], "worst cell"], rows)
 
 
 def decode(results):
@@ -100,8 +101,8 @@ def decode(results):
     copy = statistics.median(results["copy_gb_per_s"])
     names = [name for name in (*results["targets"], "FA2") if any(name in cell["rows"] for cell in cells)]
     lines = ["## Decode, bf16: GB/s", "",
-             f"One query, 64 heads on 8 heads of keys and values, D = 128: the bytes of K and V over the time, launched "
-             f"by CUDA graphs on keys and values that no cache holds. A copy on the device reads and writes "
+             "One query, 64 heads on 8 heads of keys and values, D = 128: the bytes of K and V over the time, "
+             f"launched by CUDA graphs on keys and values that no cache holds. A copy on the device reads and writes "
              f"{copy:.0f} GB/s.", ""]
     header = ["B", "Sk", "K and V"]
     for name in names:
@@ -118,8 +119,8 @@ def decode(results):
     lines += table(header, rows)
     rows = []
     for target in results["targets"]:
-        ratios = [r for r in (ratio(*[(c["rows"].get(n) or {}).get("gb_per_s") for n in (target, "FA2")]) for c in cells)
-                  if r]
+        pairs = [[cell["rows"].get(name, {}).get("gb_per_s") for name in (target, "FA2")] for cell in cells]
+        ratios = [ratio(*pair) for pair in pairs if all(pair)]
         if ratios:
             rows.append([f"{target} : FA2", f"{geometric_mean(ratios):.2f}x", f"{min(ratios):.2f}x"])
     return lines + (table(["", "geometric mean", "worst cell"], rows) if rows else [])
@@ -130,9 +131,9 @@ def memory(results):
     if not cells:
         return []
     lines = ["## Device memory beyond inputs and outputs, bf16, causal, D = 128", "",
-             "Workspaces are what the kernel asks of its caller; \"taken by a run\" is the difference of the device's free "
-             "memory (cuMemGetInfo) before and after a run, the code's first or a later one. The standard strategy "
-             "writes scores to memory, here the baseline that is not run.", ""]
+             "Workspaces are what the kernel asks of its caller; \"taken by a run\" is the difference of the device's "
+             "free memory (cuMemGetInfo) before and after a run, the code's first or a later one. The standard "
+             "strategy writes scores to memory, here the baseline that is not run.", ""]
     rows = []
     for cell in (c for c in cells if not c.get("decode")):
         for target, row in cell["rows"].items():
@@ -145,7 +146,8 @@ def memory(results):
     rows = []
     for cell in (c for c in cells if c.get("decode")):
         for target, row in cell["rows"].items():
-            rows.append([str(cell["b"]), str(cell["sk"]), target, size(cell["tensor_bytes"]), size(row["workspace_bytes"])])
+            rows.append([str(cell["b"]), str(cell["sk"]), target, size(cell["tensor_bytes"]),
+                         size(row["workspace_bytes"])])
     if rows:
         lines += ["Decoding splits the keys, and keeps a partial result per part:", ""]
         lines += table(["B", "Sk", "target", "K and V", "workspace"], rows)
@@ -157,8 +159,8 @@ def cold_start(results):
     if not cells:
         return []
     if cells[0]["library"]:
-        text = ("From a description to code loaded on the GPU by the C interface, in a fresh process whose CUDA context "
-                "exists: opening the libraries, compiling, loading.")
+        text = ("From a description to code loaded on the GPU by the C interface, in a fresh process whose CUDA "
+                "context exists: opening the libraries, compiling, loading.")
     else:
         text = ("The whole process of `flashc run` of a tiny size, from start to exit: it creates the CUDA context, "
                 "compiles, loads and runs.")
@@ -192,7 +194,8 @@ def kernels(results):
     if not rows:
         return []
     header = ["kernel", "target", "schedule", "registers", "spilled bytes", "shared memory", "flashc, ms", "ptxas, ms"]
-    return ["## Kernels", "", "Times are those of whole processes, many of which ran at once.", ""] + table(header, rows)
+    text = "Times are those of whole processes, many of which ran at once."
+    return ["## Kernels", "", text, ""] + table(header, rows)
 
 
 def markdown(results):
@@ -212,9 +215,9 @@ def markdown(results):
         ["flashc", results["commit"] or "unknown"],
         ["took", f"{results['seconds']:.0f} seconds"],
     ])
-    lines += [f"Medians of {results['rounds']} rounds, in each of which all contenders of a cell take turns on the same "
-              "random normal arrays; every result is compared with an evaluation in f32. PTX of an older target is "
-              "assembled for this card, as the driver would do. FA2 and cuDNN are the backends of PyTorch's "
+    lines += [f"Medians of {results['rounds']} rounds, in each of which all contenders of a cell take turns on the "
+              "same random normal arrays; every result is compared with an evaluation in f32. PTX of an older target "
+              "is assembled for this card, as the driver would do. FA2 and cuDNN are the backends of PyTorch's "
               "scaled_dot_product_attention.", ""]
     for part in (forward, decode, memory, cold_start, kernels):
         lines += part(results)
