@@ -98,24 +98,14 @@ TEST_F(ObjectCache, EveryFieldMattersToTheKey) {
   desc.target = "sm_80";
   EXPECT_FALSE(object(desc).isFromCache);
   EXPECT_TRUE(object(desc).isFromCache);
-  std::map<std::string, std::string> others = {{"name", "other"},
-                                               {"dtype", "bf16"},
-                                               {"head-dim", "65"},
-                                               {"value-dim", "32"},
-                                               {"scale", "0.5"},
-                                               {"causal", "top-left"},
-                                               {"window", "3,4"},
-                                               {"softcap", "2"},
-                                               {"bias", "f32"},
-                                               {"score", "s + 1"},
-                                               {"mask", "i > j"},
-                                               {"captures", "x:f32:1"},
-                                               {"packed", "i32"},
-                                               {"seqused-k", "i64"},
-                                               {"queries", "1"},
-                                               {"strategy", "standard"},
-                                               {"schedule", "tile=[64,64]"},
-                                               {"target", "sm_90"}};
+  std::map<std::string, std::string> others = {
+      {"name", "other"},   {"dtype", "bf16"},        {"head-dim", "65"},
+      {"value-dim", "32"}, {"scale", "0.5"},         {"causal", "top-left"},
+      {"window", "3,4"},   {"softcap", "2"},         {"bias", "f32"},
+      {"score", "s + 1"},  {"mask", "i > j"},        {"captures", "x:f32:1"},
+      {"packed", "i32"},   {"seqused-k", "i64"},     {"page-table", "i32"},
+      {"queries", "1"},    {"strategy", "standard"}, {"schedule", "tile=[64,64]"},
+      {"target", "sm_90"}};
   for (const AttentionField &field : attentionFields()) {
     AttentionDesc other = desc;
     if (field.kind == FieldKind::Flag)
