@@ -21,6 +21,8 @@ config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input-context=
 # Tests see neither the caller's library nor a cache of kernels.
 for name in [name for name in config.environment if name.startswith("FLASHC_")]:
     del config.environment[name]
+for name in ("HOME", "XDG_CACHE_HOME"):
+    config.environment.pop(name, None)
 
 config.substitutions.append(("%{flashc}", os.path.join(bin_dir, "flashc")))
 config.substitutions.append(("%data", os.path.join(config.test_source_root, "data")))
@@ -28,6 +30,8 @@ config.substitutions.append(("%{python}", config.python or "python3"))
 # A driver without a GPU, and none at all whatever the machine has.
 fake_cuda = os.path.join(config.build_root, "test", "unit", "libFlashcFakeCUDA.so")
 config.substitutions.append(("%{fake-cuda}", "FLASHC_CUDA_PATH=/nowhere FLASHC_LIBCUDA=" + fake_cuda))
+fake_ptxas = os.path.join(config.build_root, "test", "unit", "toolkit12", "bin", "ptxas")
+config.substitutions.append(("%{fake-ptxas}", fake_ptxas))
 config.substitutions.append(("%{no-cuda}", "FLASHC_LIBCUDA=libcuda-none.so.1"))
 
 if os.path.exists(os.path.join(bin_dir, "flashc")):

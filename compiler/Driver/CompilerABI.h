@@ -11,13 +11,14 @@
 #define FLASHC_COMPILER_DRIVER_COMPILERABI_H
 
 #include "runtime/API/Provider.h"
+#include "runtime/Support/BuildId.h"
 
 namespace flashc {
 
 /// Makes the compiler in this program the one that the runtime uses, so that it opens no libflashc.
 inline void registerLinkedCompiler() {
-  registerCompilerProvider(
-      {flashc_compiler_version, flashc_compiler_compile, flashc_compiler_free});
+  registerCompilerProvider({flashc_compiler_version, flashc_compiler_compile, flashc_compiler_free,
+                            buildIdAt(reinterpret_cast<const void *>(&flashc_compiler_compile))});
 }
 
 } // namespace flashc

@@ -1,10 +1,11 @@
-//===- KernelCache.cpp - descriptions compiled once per process -*- C++ -*-===//
+//===- KernelCache.cpp - kernels, one per description and process -*- C++ -*-===//
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/API/KernelCache.h"
 #include "compiler/Target/TargetInfo.h"
+#include "runtime/API/ObjectCache.h"
 #include "runtime/API/Provider.h"
 #include "runtime/API/Status.h"
 #include "runtime/CPU/HostCPU.h"
@@ -32,20 +33,29 @@ struct ScopedBuffer : flashc_buffer {
   decltype(CompilerProvider::free) free;
 };
 
-KernelPtr compileUncached(const std::string &json) {
-  const CompilerProvider provider = compilerProvider();
+ObjectBytes compileBy(const CompilerProvider &provider, const std::string &json) {
   ScopedBuffer object(provider.free), error(provider.free);
   if (provider.compile(json.data(), json.size(), &object, &error) != 0)
     throw StatusError(FLASHC_ERROR_COMPILE,
                       error.size ? std::string(static_cast<const char *>(error.data), error.size)
                                  : "the compiler failed without a message");
+  const auto *begin = static_cast<const std::byte *>(object.data);
+  return {begin, begin + object.size};
+}
+
+/// From the disk, else by the compiler, which is opened only then.
+KernelPtr makeKernel(const AttentionDesc &desc, const std::string &json) {
+  if (const std::optional<MadeObject> kept = findObject(desc, compilerIdentity()))
+    return std::make_shared<const Kernel>(kept->bytes);
+  const CompilerProvider provider = compilerProvider();
   return std::make_shared<const Kernel>(
-      std::span(static_cast<const std::byte *>(object.data), object.size));
+      objectFor(desc, provider.identity, [&] { return compileBy(provider, json); }).bytes);
 }
 
 class Cache {
 public:
-  KernelPtr get(const std::string &json) {
+  KernelPtr get(const AttentionDesc &desc) {
+    const std::string json = desc.toJson();
     std::promise<KernelPtr> promise;
     {
       std::unique_lock lock(mutex);
@@ -59,7 +69,7 @@ public:
       entries.emplace(json, Entry{promise.get_future().share(), ++clock});
     }
     try {
-      const KernelPtr kernel = compileUncached(json);
+      const KernelPtr kernel = makeKernel(desc, json);
       promise.set_value(kernel);
       return kernel;
     } catch (...) {
@@ -123,7 +133,7 @@ KernelPtr compileKernel(const AttentionDesc &desc) {
   desc.validate();
   // Never destroyed: threads may still compile while the process ends.
   static Cache &cache = *new Cache;
-  return cache.get(resolveTarget(desc).toJson());
+  return cache.get(resolveTarget(desc));
 }
 
 } // namespace flashc

@@ -1,10 +1,10 @@
-//===- KernelCache.h - descriptions compiled once per process -*- C++ -*-===//
+//===- KernelCache.h - kernels, one per description and process -*- C++ -*-===//
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 // Turns a description into a kernel through the process's compiler. Equal
 // descriptions share one kernel; threads that ask at the same time share one
-// compilation.
+// compilation. What was compiled once comes from the user's disk cache.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FLASHC_RUNTIME_API_KERNELCACHE_H

@@ -5,8 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/API/Provider.h"
 #include "runtime/API/Status.h"
+#include "runtime/Support/BuildId.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <mutex>
@@ -67,6 +69,7 @@ std::optional<CompilerProvider> open(const std::string &path, std::string &reaso
     reason = concat(path, ": expected version ", FLASHC_COMPILER_ABI,
                     " of the compiler's interface, got ", abi());
   } else {
+    provider.identity = buildIdAt(reinterpret_cast<const void *>(provider.compile));
     return provider; // the library stays open for good
   }
   dlclose(library);
@@ -78,6 +81,20 @@ std::optional<CompilerProvider> open(const std::string &path, std::string &reaso
 void registerCompilerProvider(const CompilerProvider &provider) {
   const std::lock_guard lock(mutex);
   current = provider;
+}
+
+std::string compilerIdentity() {
+  const std::lock_guard lock(mutex);
+  if (current)
+    return current->identity;
+  for (const std::string &path : candidates()) {
+    // What the dynamic linker finds by a bare name is known once it is open.
+    if (path.find('/') == std::string::npos)
+      break;
+    if (::access(path.c_str(), F_OK) == 0)
+      return buildIdOfFile(path);
+  }
+  return "";
 }
 
 CompilerProvider compilerProvider() {

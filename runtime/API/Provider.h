@@ -11,6 +11,8 @@
 
 #include "runtime/API/flashc_compiler.h"
 
+#include <string>
+
 namespace flashc {
 
 /// The functions of flashc_compiler.h, from wherever they come.
@@ -18,6 +20,9 @@ struct CompilerProvider {
   decltype(&flashc_compiler_version) version = nullptr;
   decltype(&flashc_compiler_compile) compile = nullptr;
   decltype(&flashc_compiler_free) free = nullptr;
+  /// Its build id, see BuildId.h: stands for everything that decides what is made of a description; "": unknown,
+  /// and nothing that it makes is kept on disk.
+  std::string identity = {};
 };
 
 /// Makes `provider` the compiler of this process, in place of any other. Safe from any thread.
@@ -28,6 +33,10 @@ void registerCompilerProvider(const CompilerProvider &provider);
 /// folder, else by the dynamic linker's search. Throws StatusError (FLASHC_ERROR_NO_COMPILER)
 /// saying what was tried; a later call tries again.
 CompilerProvider compilerProvider();
+
+/// The identity of the compiler that compilerProvider() gives, without opening a library, which takes longer
+/// than to read a kept kernel; "" where that cannot be told.
+std::string compilerIdentity();
 
 } // namespace flashc
 

@@ -44,19 +44,24 @@ struct Maker {
 
 Maker makerFor(std::string_view ptx, const std::string &arch, std::span<const CudaSource> sources,
                const DiskCache &cache) {
-  const NVRTC &nvrtc = NVRTC::get();
-  if (ptx.empty() && sources.size() == 1 && nvrtc.isAvailable())
-    return {"nvrtc " + nvrtc.version(),
-            [&, sources] { return nvrtc.compileToCubin(sources[0], arch); }};
-  const Ptxas &ptxas = Ptxas::get();
-  if (sources.empty() && ptxas.isAvailable())
-    return {"ptxas " + ptxas.version(), [&, ptx] { return ptxas.compile(ptx, arch); }};
+  // The libraries are large: none is opened, to ask for its version, that this cubin does not need.
+  if (sources.empty())
+    if (const Ptxas &ptxas = Ptxas::get(); ptxas.isAvailable())
+      return {"ptxas " + ptxas.version(), [&, ptx] { return ptxas.compile(ptx, arch); }};
+  if (ptx.empty() && sources.size() == 1)
+    if (const NVRTC &nvrtc = NVRTC::get(); nvrtc.isAvailable())
+      return {"nvrtc " + nvrtc.version(),
+              [&, sources] { return nvrtc.compileToCubin(sources[0], arch); }};
   const NVJitLink &linker = NVJitLink::get();
-  for (const std::string &reason : {linker.reason(), sources.empty() ? "" : nvrtc.reason()})
-    if (!reason.empty())
-      throw Error(reason);
-  const std::string version =
-      concat("nvjitlink ", linker.version(), sources.empty() ? "" : " nvrtc " + nvrtc.version());
+  std::string reason = linker.reason(), version = "nvjitlink " + linker.version();
+  if (!sources.empty()) {
+    const NVRTC &nvrtc = NVRTC::get();
+    if (reason.empty())
+      reason = nvrtc.reason();
+    version += " nvrtc " + nvrtc.version();
+  }
+  if (!reason.empty())
+    throw Error(reason);
   return {version, [&, ptx, sources] {
             std::vector<std::string> compiled;
             std::vector<LinkInput> inputs;
@@ -78,7 +83,7 @@ bool canMakeCubins(std::string &reason) {
 }
 
 std::string ptxFor(const CudaSource &source, const std::string &arch) {
-  return ptxFor(source, arch, DiskCache::fromEnvironment());
+  return ptxFor(source, arch, DiskCache::ofUser());
 }
 
 // Kept by itself: many kernels are linked with the same sources.
@@ -101,7 +106,7 @@ std::string ptxFor(const CudaSource &source, const std::string &arch, const Disk
 
 std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,
                                 std::span<const CudaSource> sources) {
-  return cubinFor(ptx, arch, driverVersion, sources, DiskCache::fromEnvironment());
+  return cubinFor(ptx, arch, driverVersion, sources, DiskCache::ofUser());
 }
 
 std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,

@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/Ptxas.h"
+#include "runtime/Cache/ContentHash.h"
+#include "runtime/Cache/DiskCache.h"
 #include "runtime/Support/Error.h"
 
 #include <cerrno>
@@ -15,6 +17,7 @@
 #include <iterator>
 #include <spawn.h>
 #include <sstream>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +93,38 @@ std::vector<std::string> candidates() {
   return paths;
 }
 
+std::string askVersion(const std::string &path) {
+  const TemporaryFolder folder;
+  const std::string text =
+      run({path, "--version"}, folder.file("log")) ? readFile(folder.file("log")) : "";
+  if (text.empty())
+    fail(path, ": expected ptxas to say its version, got nothing; is the toolkit whole?");
+  return text;
+}
+
+/// The version, which the user's cache has for the file as it stands: starting ptxas takes longer than all
+/// else that a process does for a kernel that is kept.
+std::string versionOf(const std::string &path) {
+  struct stat status = {};
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(path, error);
+  if (error || ::stat(file.c_str(), &status) != 0)
+    return askVersion(path);
+  ContentHash hash;
+  hash.add("kind", "ptxas version").add("path", file.string());
+  for (const auto number : {int64_t(status.st_dev), int64_t(status.st_ino), int64_t(status.st_size),
+                            int64_t(status.st_mtim.tv_sec), int64_t(status.st_mtim.tv_nsec),
+                            int64_t(status.st_ctim.tv_sec), int64_t(status.st_ctim.tv_nsec)})
+    hash.add("state", std::to_string(number));
+  const std::vector<std::byte> text =
+      DiskCache::ofUser().get(hash.key(), "version of " + file.string(), [&] {
+        const std::string version = askVersion(path);
+        const auto bytes = std::as_bytes(std::span(version));
+        return std::vector<std::byte>(bytes.begin(), bytes.end());
+      });
+  return {reinterpret_cast<const char *>(text.data()), text.size()};
+}
+
 } // namespace
 
 Ptxas::Ptxas() {
@@ -97,11 +132,7 @@ Ptxas::Ptxas() {
     if (::access(candidate.c_str(), X_OK) == 0) {
       path = candidate;
       try {
-        const TemporaryFolder folder;
-        if (run({path, "--version"}, folder.file("log")))
-          versionText = readFile(folder.file("log"));
-        if (versionText.empty())
-          why = path + ": expected ptxas to say its version, got nothing; is the toolkit whole?";
+        versionText = versionOf(path);
       } catch (const Error &error) {
         why = error.what();
       }

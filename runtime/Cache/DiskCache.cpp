@@ -144,6 +144,17 @@ DiskCache DiskCache::fromEnvironment() {
                    size && *size ? parseCacheSize("FLASHC_CACHE_SIZE", size) : defaultBytes);
 }
 
+DiskCache DiskCache::ofUser() {
+  try {
+    return fromEnvironment();
+  } catch (const Error &error) {
+    static std::atomic_flag said;
+    if (!said.test_and_set())
+      std::fprintf(stderr, "flashc: note: compiled kernels are not kept: %s\n", error.what());
+    return DiskCache("", 0);
+  }
+}
+
 std::string DiskCache::pathOf(const std::string &key) const {
   return folder + '/' + key + entrySuffix;
 }

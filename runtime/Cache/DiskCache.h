@@ -38,6 +38,9 @@ public:
   /// environment on every call. Throws Error for a size that is none.
   static DiskCache fromEnvironment();
 
+  /// The same for those who compile: a size that is none is noted on standard error once, and there is no cache.
+  static DiskCache ofUser();
+
   /// What is stored under `key` (32 hexadecimal digits), or what `make` gives, which is stored
   /// under it with `description` (one line, for people). Processes that ask at once wait for one
   /// of them to make it. Throws only what `make` throws.

@@ -20,6 +20,8 @@ namespace {
 
 struct Measurement {
   KernelInfo kernel;
+  bool isFromCache = false;
+  double compileSeconds = 0;    ///< or what reading from the cache took
   double median = 0, least = 0; ///< seconds
 };
 
@@ -51,7 +53,10 @@ Measurement measure(const Inputs &inputs, const Plan &plan) {
   Measurement result;
   const Progress progress(inputs.desc.strategy == Strategy::Online ? "measuring online"
                                                                    : "measuring standard");
-  const Kernel kernel(makeObject(inputs.desc));
+  const MadeObject object = makeObject(inputs.desc);
+  const Kernel kernel(object.bytes);
+  result.isFromCache = object.isFromCache;
+  result.compileSeconds = object.seconds;
   result.kernel = kernel.info();
   Execution execution(kernel, inputs, plan.device, plan.asGraph);
   execution.run(plan.warmUps, plan.threads);
@@ -76,6 +81,8 @@ void printJson(const Inputs &inputs, const Measurement &m, const PairCount &pair
     line["threads"] = effectiveThreads(plan.threads);
     line["cpu"] = HostCPU::get().brand();
   }
+  line["kernel"] = m.isFromCache ? "cached" : "compiled";
+  line["kernel_s"] = m.compileSeconds;
   line["dtype"] = nameOf(inputs.desc.dtype);
   line["shape"] = {{"batch", sizes.batch},
                    {"sq", sizes.queries},
@@ -149,7 +156,7 @@ Command benchCommand() {
   command.summary = "Measure how fast attention runs on this machine.";
   command.usage = "(--random SIZES | --q FILE --k FILE --v FILE) [FLAGS...]";
   command.description = R"(
-Compiles once, runs --warm-up times, then measures --repetitions runs, each from the call to its return;
+Compiles once, or takes the kernel from the cache ('flashc cache --help'), runs --warm-up times, then measures --repetitions runs, each from the call to its return;
 on a GPU between events before and after its kernels.
 
 Operations are those of the two matrix products over the kept pairs, 2*pairs*(D + Dv): without a mask
@@ -162,8 +169,8 @@ are these over the median time.
   flashc bench --random 1,1,8192,32,8,128,128 --queries 1 --dtype bf16 --json
   flashc bench --random 4,4096,4096,16,16,128,128 --dtype bf16 --causal bottom-right --target cuda
 
---json prints one object a line and strategy: target, schedule, strategy, threads and cpu (or gpu, graph), dtype,
-shape, layout, repetitions, median_s, min_s, flops, flops_exact, bytes, tflop_per_s, gb_per_s.
+--json prints one object a line and strategy: target, schedule, strategy, threads and cpu (or gpu, graph),
+kernel (compiled or cached), kernel_s (seconds that took), dtype, shape, layout, repetitions, median_s, min_s, flops, flops_exact, bytes, tflop_per_s, gb_per_s.
 )";
   command.ownFlags = {{"Measuring",
                        {{"threads", "N", "Use at most N threads (default: one per processor)."},

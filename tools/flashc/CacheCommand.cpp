@@ -121,11 +121,13 @@ void cache(Invocation &invocation) {
 Command cacheCommand() {
   Command command;
   command.name = "cache";
-  command.summary = "List, check or clear the kernels for GPUs that are kept on disk.";
+  command.summary = "List, check or clear the kernels that are kept on disk.";
   command.usage = "(ls | verify | prune [--size BYTES]) [--json]";
   command.description = R"(
-Cubins are made once and kept in the folder FLASHC_CACHE_DIR, else $XDG_CACHE_HOME/flashc, else
-~/.cache/flashc. It holds at most FLASHC_CACHE_SIZE bytes (such as 512M; default 1G; 0: nothing is kept);
+What the compiler makes of attention (machine code for CPUs, PTX for GPUs), and the cubins that ptxas makes of
+PTX, are made once and kept in the folder FLASHC_CACHE_DIR, else $XDG_CACHE_HOME/flashc, else ~/.cache/flashc.
+'run', 'bench' and the library take them from there, 'compile' and --dump-stages compile; what another build
+of the compiler, ptxas or driver made is never used. The folder holds at most FLASHC_CACHE_SIZE bytes (such as 512M; default 1G; 0: nothing is kept);
 beyond that the least recently used entries go. Every entry is checked when it is used.
 
   ls        lists the entries, the most recently used first

@@ -6,6 +6,7 @@
 #include "tools/flashc/Compiled.h"
 #include "compiler/Driver/Compile.h"
 #include "runtime/Expr/Parser.h"
+#include "runtime/Support/BuildId.h"
 
 #include <map>
 #include <sstream>
@@ -52,12 +53,15 @@ std::vector<Lengths> merge(const std::vector<Lengths> &lengths) {
 
 } // namespace
 
-std::vector<std::byte> makeObject(const AttentionDesc &desc, const std::string &dumpStages) {
-  if (dumpStages.empty())
-    return compileToObject(desc);
-  const std::string object = compileAttention(desc, {Stage::Obj, dumpStages});
-  const auto *begin = reinterpret_cast<const std::byte *>(object.data());
-  return {begin, begin + object.size()};
+MadeObject makeObject(const AttentionDesc &desc, const std::string &dumpStages) {
+  // Stages are of a compilation, so that there has to be one.
+  const std::string compiler =
+      dumpStages.empty() ? buildIdAt(reinterpret_cast<const void *>(&compileAttention)) : "";
+  return objectFor(desc, compiler, [&]() -> ObjectBytes {
+    const std::string object = compileAttention(desc, {Stage::Obj, dumpStages});
+    const auto *begin = reinterpret_cast<const std::byte *>(object.data());
+    return {begin, begin + object.size()};
+  });
 }
 
 PairCount countPairsByCompiler(const Inputs &inputs) {

@@ -9,13 +9,14 @@
 #define FLASHC_TOOLS_FLASHC_COMPILED_H
 
 #include "compiler/Target/ScheduleTable.h"
+#include "runtime/API/ObjectCache.h"
 #include "tools/flashc/Cost.h"
 
 namespace flashc::tool {
 
-/// The object that `flashc compile --emit obj` writes for `desc`, whose target is named; with `dumpStages`,
-/// the stages go to that folder.
-std::vector<std::byte> makeObject(const AttentionDesc &desc, const std::string &dumpStages = "");
+/// The object that `flashc compile --emit obj` writes for `desc`, whose target is named: compiled, or from the
+/// user's cache. With `dumpStages` it is compiled, and the stages go to that folder.
+MadeObject makeObject(const AttentionDesc &desc, const std::string &dumpStages = "");
 
 /// countPairs with the compiler's analysis for mask expressions.
 PairCount countPairsByCompiler(const Inputs &inputs);

@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t mostObjectBytes = uint64_t(1) << 28;
 
 /// The object to run: that of --object, or compiled. Settles the target.
-std::vector<std::byte> takeObject(Invocation &invocation, Inputs &inputs) {
+MadeObject takeObject(Invocation &invocation, Inputs &inputs) {
   const Arguments &arguments = invocation.arguments;
   if (const std::optional<std::string> path = arguments.find("object")) {
     for (const char *flag : {"schedule", "strategy", "name", "dump-stages"})
@@ -32,7 +32,7 @@ std::vector<std::byte> takeObject(Invocation &invocation, Inputs &inputs) {
     std::vector<std::byte> bytes = readBytes(stream, file->size());
     if (arguments.has("target") && !isBundle(bytes))
       fail("expected either --object or --target, got both; the object is compiled already");
-    return bytes;
+    return {std::move(bytes)};
   }
   inputs.desc.target = runnableTarget(inputs.desc.target, deviceOf(arguments));
   if (!arguments.has("target"))
@@ -76,8 +76,9 @@ void run(Invocation &invocation) {
   Inputs inputs = loadInputs(arguments, Need::Data);
   printNotes(inputs);
   const int device = deviceOf(arguments);
-  const std::vector<std::byte> object = takeObject(invocation, inputs);
-  const Kernel kernel(object, isBundle(object) ? arguments.find("target").value_or("") : "");
+  const MadeObject object = takeObject(invocation, inputs);
+  const Kernel kernel(object.bytes,
+                      isBundle(object.bytes) ? arguments.find("target").value_or("") : "");
   checkDeviceFlags(arguments, kernel.info().target);
   checkResultsOf(kernel.info(), inputs.desc);
   Execution execution(kernel, inputs, device, arguments.has("graph"));
@@ -99,6 +100,9 @@ void run(Invocation &invocation) {
   Table table;
   table.add({"target", kernel.info().target});
   table.add({"schedule", extractSchedule(kernel.info().schedule)});
+  if (!arguments.has("object"))
+    table.add({"kernel", concat(object.isFromCache ? "from the cache in " : "compiled in ",
+                                describeSeconds(object.seconds))});
   table.add({"problem", describeProblem(inputs)});
   table.add({"time", concat(describeSeconds(seconds), " (one run; ",
                             describeMachine(kernel.info(), device, threads), ")")});
@@ -123,7 +127,8 @@ Command runCommand() {
   command.usage = "(--q FILE --k FILE --v FILE | --inputs FILE | --random SIZES) [FLAGS...]";
   command.description = R"(
 Compiles the attention that the flags describe for this machine, or with --target cuda for its GPU, runs
-exactly the object that 'flashc compile --emit obj' writes, and prints target, schedule, sizes, time and speed. Speed counts
+exactly the object that 'flashc compile --emit obj' writes, and prints target, schedule, whether it was compiled
+or came from the cache ('flashc cache --help'), sizes, time and speed. Speed counts
 2*(D + Dv) operations per query and kept key. Result files are .npy (bf16 as f32) and appear only when
 everything has succeeded.
 
