@@ -42,7 +42,8 @@ function(flashc_add_unittest name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
   add_test(NAME ${name} COMMAND ${name})
   # Tests compile, whatever the developer's cache has; those of the cache set a folder of their own.
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT FLASHC_CACHE_SIZE=0)
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT
+    "FLASHC_CACHE_SIZE=0;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/test/Support/leaks.supp")
   set_property(GLOBAL APPEND PROPERTY FLASHC_TEST_TARGETS ${name})
 endfunction()
 
