@@ -6,6 +6,7 @@
 
 #include "compiler/Conversion/KernelEntries.h"
 #include "compiler/Conversion/KernelInfo.h"
+#include "compiler/Conversion/KernelPrologue.h"
 #include "compiler/Conversion/TileToVector/TileToVector.h"
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/IR/Flash.h"

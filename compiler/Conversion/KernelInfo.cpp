@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/KernelInfo.h"
-#include "compiler/Conversion/TileToVector/TileToVector.h"
+#include "compiler/Conversion/KernelPrologue.h"
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/IR/Flash.h"
 #include "dialects/Flash/Transforms/KernelFrame.h"

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Target/GPUSchedules.h"
+#include "compiler/Target/SharedLayout.h"
 
 #include <algorithm>
 
@@ -12,7 +13,6 @@ namespace flashc {
 
 namespace {
 
-constexpr int64_t kWarpSize = 32;
 /// Rows of an mma.sync instruction, and the granularity of its other dimensions in a tile.
 constexpr int64_t kFragment = 16;
 /// Columns of O that one warp can hold with 32 rows, and with 16.
@@ -24,13 +24,6 @@ constexpr int64_t kPartKeys = 512;
 
 int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
-}
-
-/// As !nvtile.shared lays rows out.
-int64_t rowBytes(int64_t columns, int64_t elementBytes) {
-  int64_t bytes = roundUp(columns, kFragment) * elementBytes;
-  bool isSwizzled = elementBytes == 2 && bytes % 128 == 0;
-  return isSwizzled ? bytes : bytes + 16;
 }
 
 std::string number(int64_t value) { return std::to_string(value); }

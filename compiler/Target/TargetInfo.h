@@ -20,6 +20,9 @@ namespace flashc {
 
 enum class TargetKind { CPU, GPU };
 
+/// Threads of a warp, on all NVIDIA GPUs.
+constexpr int64_t kWarpSize = 32;
+
 /// The facts of one target. Sizes are bytes unless the name says otherwise; a
 /// fact that does not apply to the kind of machine is 0, false or empty.
 struct TargetInfo {

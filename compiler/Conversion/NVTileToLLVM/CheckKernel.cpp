@@ -145,11 +145,11 @@ private:
 
   LogicalResult checkOp(Operation &op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-        .Case<scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp, func::ReturnOp,
-              nvtile::BlockIdOp, nvtile::AllocOp, nvtile::CopyOp, nvtile::CommitOp,
-              nvtile::BarrierOp, nvtile::ReadOp, nvtile::AllFiniteOp, tile::AllOp, tile::StoreOp,
-              tile::LoadOp, tile::CoordsOp, tensor::SplatOp, memref::ViewOp, memref::CastOp,
-              memref::LoadOp>([](auto) { return success(); })
+        .Case<scf::ForOp, scf::IfOp, scf::YieldOp, func::ReturnOp, nvtile::BlockIdOp,
+              nvtile::AllocOp, nvtile::CopyOp, nvtile::CommitOp, nvtile::BarrierOp, nvtile::ReadOp,
+              nvtile::AllFiniteOp, tile::AllOp, tile::StoreOp, tile::LoadOp, tile::CoordsOp,
+              tensor::SplatOp, memref::ViewOp, memref::CastOp, memref::LoadOp>(
+            [](auto) { return success(); })
         .Case([&](nvtile::WaitOp wait) -> LogicalResult {
           if (wait.getPending() > 64)
             return wait.emitOpError() << "expected 0 to 64 pending groups, got "

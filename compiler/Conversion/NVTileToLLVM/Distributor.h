@@ -45,6 +45,11 @@ struct ThreadTile {
   int64_t columnOffset(unsigned e) const { return e / 4 % columnBlocks * 8 + e % 2; }
 };
 
+/// Whether a thread holds elements of `value` rather than a scalar.
+inline bool isRegisterTile(mlir::Value value) {
+  return llvm::isa<mlir::RankedTensorType>(value.getType());
+}
+
 /// Memory of a kernel argument, or a view of one.
 struct ThreadMemory {
   mlir::Value pointer;                           ///< !llvm.ptr<1>
@@ -67,7 +72,6 @@ private:
   mlir::LogicalResult lower(mlir::Operation &op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp op);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
-  mlir::LogicalResult lowerWhile(mlir::scf::WhileOp op);
   /// The scalars of scalars and tiles, one after another; what they become; and their types.
   llvm::SmallVector<mlir::Value> flatten(mlir::ValueRange values);
   void spread(mlir::ValueRange values, mlir::ValueRange flat);

@@ -5,12 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/NVTileToLLVM/Distributor.h"
+#include "compiler/Target/SharedLayout.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace flashc;
-
-static constexpr int64_t kChunkBytes = 16;
 
 static int64_t bytesOf(Type type) { return std::max<int64_t>(type.getIntOrFloatBitWidth() / 8, 1); }
 

@@ -8,13 +8,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/NVTileToLLVM/Distributor.h"
+#include "compiler/Target/SharedLayout.h"
 
 using namespace mlir;
 using namespace flashc;
 
-static constexpr int64_t kChunkBytes = 16;
 /// Chunks among which a permutation moves one.
-static constexpr int64_t kPermuted = 8;
+static constexpr int64_t kPermuted = kChunksOfBanks;
 
 static nvtile::SharedType typeOf(Value buffer) {
   return cast<nvtile::SharedType>(buffer.getType());

@@ -10,6 +10,7 @@
 #ifndef FLASHC_COMPILER_CONVERSION_NVTILETOLLVM_THREADBUILDER_H
 #define FLASHC_COMPILER_CONVERSION_NVTILETOLLVM_THREADBUILDER_H
 
+#include "compiler/Target/TargetInfo.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -17,7 +18,6 @@
 
 namespace flashc {
 
-constexpr int64_t kWarpSize = 32;
 /// The alignment of a block's shared memory: permuted chunks are addressed by exclusive or within 128 bytes,
 /// eight rows of them in 1024.
 constexpr int64_t kSharedAlignment = 1024;

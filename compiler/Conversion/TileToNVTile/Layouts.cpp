@@ -80,14 +80,7 @@ private:
       }
       return;
     }
-    if (auto loop = dyn_cast<scf::WhileOp>(op)) {
-      for (unsigned i = 0; i < loop.getNumResults(); ++i) {
-        unite(loop.getResult(i), loop.getConditionOp().getArgs()[i]);
-        unite(loop.getResult(i), loop.getAfterArguments()[i]);
-      }
-      return;
-    }
-    if (isa<scf::ConditionOp, scf::YieldOp>(op))
+    if (isa<scf::YieldOp>(op))
       return; // tied by the loop or branch around it
     if (auto branch = dyn_cast<scf::IfOp>(op)) {
       for (unsigned i = 0; i < branch.getNumResults(); ++i) {

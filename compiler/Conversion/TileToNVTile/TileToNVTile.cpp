@@ -5,13 +5,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToNVTile/TileToNVTile.h"
+#include "compiler/Conversion/KernelPrologue.h"
 #include "compiler/Conversion/NVTileToLLVM/CheckKernel.h"
 #include "compiler/Conversion/TileToNVTile/Layouts.h"
 #include "compiler/Conversion/TileToNVTile/Pipeline.h"
-#include "compiler/Conversion/TileToVector/TileToVector.h"
+#include "compiler/Target/GPUSchedules.h"
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/IR/Flash.h"
 #include "dialects/Flash/Transforms/KernelFrame.h"
+#include "dialects/Flash/Transforms/Schedules.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -20,8 +22,6 @@ using namespace mlir;
 using namespace flashc;
 
 namespace {
-
-constexpr int64_t kThreadsPerWarp = 32;
 
 class KernelScheduling {
 public:
@@ -36,15 +36,14 @@ public:
                                      "of 1, without results, "
                                      "got "
                                   << foralls.size();
-    emitGrid(foralls.front());
+    OpBuilder builder(kernel);
+    createGridFunction(builder, kernel, foralls.front());
     becomeBlock(foralls.front());
     warps = {schedule.getTile()[0] / schedule.getMicro()[0], schedule.getAcross()};
     shareTiles();
-    replaceProducts();
     assignLayouts(kernel, warps);
-    kernel->setAttr(nvtile::kThreadsAttrName,
-                    b().getI64IntegerAttr(warps.count() * kThreadsPerWarp));
-    kernel->setAttr(nvtile::kSharedBytesAttrName, b().getI64IntegerAttr(buffers.bytes()));
+    replaceProducts();
+    kernel->setAttr(nvtile::kThreadsAttrName, b().getI64IntegerAttr(warps.count() * kWarpSize));
     if (schedule.getBlocks())
       kernel->setAttr(nvtile::kBlocksAttrName, b().getI64IntegerAttr(schedule.getBlocks()));
     return success();
@@ -52,34 +51,6 @@ public:
 
 private:
   OpBuilder b() { return OpBuilder(kernel.getContext()); }
-
-  /// A function that counts the grid's blocks, with the kernel's arguments.
-  void emitGrid(scf::ForallOp forall) {
-    OpBuilder builder(kernel);
-    auto grid = func::FuncOp::create(
-        builder, kernel.getLoc(), (kernel.getName() + "_grid").str(),
-        builder.getFunctionType(kernel.getArgumentTypes(), builder.getIndexType()));
-    for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
-      if (DictionaryAttr attributes = kernel.getArgAttrDict(i))
-        grid.setArgAttrs(i, attributes);
-    grid->setAttr(kGridAttrName, kernel->getAttr(flash::kKernelAttrName));
-    Block *entry = grid.addEntryBlock();
-    IRMapping map;
-    map.map(kernel.getArguments(), entry->getArguments());
-    OpBuilder inner = OpBuilder::atBlockEnd(entry);
-    for (Operation &op : kernel.getBody().front()) {
-      if (&op == forall.getOperation())
-        break;
-      inner.clone(op, map);
-    }
-    OpFoldResult bound = forall.getMixedUpperBound()[0];
-    Value points =
-        isa<Attribute>(bound)
-            ? Value(arith::ConstantIndexOp::create(
-                  inner, forall.getLoc(), cast<IntegerAttr>(cast<Attribute>(bound)).getInt()))
-            : map.lookup(cast<Value>(bound));
-    func::ReturnOp::create(inner, forall.getLoc(), points);
-  }
 
   /// The parallel loop's body becomes the kernel's.
   void becomeBlock(scf::ForallOp forall) {
@@ -148,9 +119,8 @@ private:
     }
   }
 
+  /// Layouts are assigned: the ops that are created take those of their operands.
   void replaceProducts() {
-    // Types first, so that the ops that are created see the layouts of their operands.
-    assignLayouts(kernel, warps);
     SmallVector<tile::DotOp> dots;
     kernel.walk([&](tile::DotOp dot) { dots.push_back(dot); });
     for (tile::DotOp dot : dots) {
@@ -197,8 +167,7 @@ LogicalResult checkKernel(func::FuncOp kernel, flash::ScheduleAttr schedule,
                           const TargetInfo &target) {
   if (failed(checkFunction(kernel, 0)))
     return failure();
-  int64_t threads =
-      schedule.getTile()[0] / schedule.getMicro()[0] * schedule.getAcross() * kThreadsPerWarp;
+  int64_t threads = gpuThreads(flash::toSizes(schedule));
   if (threads > target.maxThreadsPerBlock)
     return kernel.emitOpError() << "expected a schedule of at most " << target.maxThreadsPerBlock
                                 << " threads per block, got " << threads;

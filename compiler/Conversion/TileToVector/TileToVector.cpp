@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/TileToVector.h"
+#include "compiler/Conversion/KernelPrologue.h"
 #include "compiler/Conversion/TileToVector/Dot.h"
 #include "compiler/Conversion/TileToVector/KeepBits.h"
 #include "compiler/Conversion/TileToVector/RowProgram.h"
@@ -283,28 +284,6 @@ private:
   SmallVector<Operation *> pending;
 };
 
-/// A function with the kernel's arguments and `extra` ones, whose body begins with the ops that stand
-/// before the kernel's parallel loop.
-func::FuncOp createFromPrologue(OpBuilder &b, func::FuncOp kernel, scf::ForallOp forall,
-                                StringRef name, TypeRange extra, TypeRange results,
-                                IRMapping &map) {
-  SmallVector<Type> types(kernel.getArgumentTypes());
-  llvm::append_range(types, extra);
-  auto func = func::FuncOp::create(b, kernel.getLoc(), name, b.getFunctionType(types, results));
-  for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
-    if (DictionaryAttr attributes = kernel.getArgAttrDict(i))
-      func.setArgAttrs(i, attributes);
-  Block *entry = func.addEntryBlock();
-  map.map(kernel.getArguments(), entry->getArguments().take_front(kernel.getNumArguments()));
-  OpBuilder inner = OpBuilder::atBlockEnd(entry);
-  for (Operation &op : kernel.getBody().front()) {
-    if (&op == forall.getOperation())
-      break;
-    inner.clone(op, map);
-  }
-  return func;
-}
-
 LogicalResult lowerKernel(func::FuncOp kernel, const TargetInfo &target) {
   auto phase = kernel->getAttrOfType<IntegerAttr>(flash::kKernelAttrName);
   auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
@@ -320,17 +299,7 @@ LogicalResult lowerKernel(func::FuncOp kernel, const TargetInfo &target) {
   Location loc = kernel.getLoc();
   std::string name = kernel.getName().str();
 
-  IRMapping gridMap;
-  func::FuncOp grid =
-      createFromPrologue(b, kernel, forall, name + "_grid", {}, b.getIndexType(), gridMap);
-  grid->setAttr(kGridAttrName, phase);
-  OpBuilder gridBuilder = OpBuilder::atBlockEnd(&grid.getBody().front());
-  OpFoldResult bound = forall.getMixedUpperBound()[0];
-  Value points = isa<Attribute>(bound)
-                     ? Value(arith::ConstantIndexOp::create(
-                           gridBuilder, loc, cast<IntegerAttr>(cast<Attribute>(bound)).getInt()))
-                     : gridMap.lookup(cast<Value>(bound));
-  func::ReturnOp::create(gridBuilder, loc, points);
+  createGridFunction(b, kernel, forall);
 
   RowDemand demand(forall);
   BF16Dots dots = target.hasAMX       ? BF16Dots::AMX

@@ -14,8 +14,6 @@
 
 namespace flashc {
 
-/// On a function, with the phase as its value: counts the points of the phase's grid.
-constexpr llvm::StringLiteral kGridAttrName = "flash.grid";
 /// On a kernel: bytes of scratch memory that each thread needs.
 constexpr llvm::StringLiteral kScratchAttrName = "flash.scratch_bytes";
 

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Target/CPU/EmitObject.h"
 #include "compiler/Target/DiagnosticCollector.h"
+#include "compiler/Target/RunPasses.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -134,18 +135,6 @@ void expandMemoryIntrinsics(llvm::Module &module, llvm::TargetMachine &machine) 
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine,
               const llvm::TargetLibraryInfoImpl &noLibrary) {
-  llvm::LoopAnalysisManager lam;
-  llvm::FunctionAnalysisManager fam;
-  llvm::CGSCCAnalysisManager cgam;
-  llvm::ModuleAnalysisManager mam;
-  llvm::PassBuilder builder(&machine);
-  fam.registerPass([&] { return llvm::TargetLibraryAnalysis(noLibrary); });
-  builder.registerModuleAnalyses(mam);
-  builder.registerCGSCCAnalyses(cgam);
-  builder.registerFunctionAnalyses(fam);
-  builder.registerLoopAnalyses(lam);
-  builder.crossRegisterProxies(lam, fam, cgam, mam);
-
   llvm::ModulePassManager mpm;
   mpm.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/false));
   mpm.addPass(llvm::GlobalDCEPass());
@@ -167,7 +156,7 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   fpm.addPass(llvm::ADCEPass());
   fpm.addPass(llvm::SimplifyCFGPass());
   mpm.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(fpm)));
-  mpm.run(module, mam);
+  runPasses(module, machine, std::move(mpm), &noLibrary);
   expandMemoryIntrinsics(module, machine);
 }
 

@@ -10,6 +10,7 @@
 #include "compiler/Target/NVPTX/EmitPTX.h"
 #include "compiler/Conversion/NVTileToLLVM/NVTileToLLVM.h"
 #include "compiler/Target/DiagnosticCollector.h"
+#include "compiler/Target/RunPasses.h"
 #include "dialects/NVTile/IR/NVTile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -93,17 +94,6 @@ void setKernelAttributes(llvm::Module &llvmModule, mlir::ModuleOp module) {
 }
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager lam;
-  llvm::FunctionAnalysisManager fam;
-  llvm::CGSCCAnalysisManager cgam;
-  llvm::ModuleAnalysisManager mam;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(mam);
-  builder.registerCGSCCAnalyses(cgam);
-  builder.registerFunctionAnalyses(fam);
-  builder.registerLoopAnalyses(lam);
-  builder.crossRegisterProxies(lam, fam, cgam, mam);
-
   llvm::FunctionPassManager fpm;
   fpm.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   fpm.addPass(llvm::InstCombinePass());
@@ -118,7 +108,7 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   fpm.addPass(llvm::SimplifyCFGPass());
   llvm::ModulePassManager mpm;
   mpm.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(fpm)));
-  mpm.run(module, mam);
+  runPasses(module, machine, std::move(mpm));
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/Target/SharedLayout.h"
 #include "dialects/NVTile/IR/NVTile.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -55,9 +56,6 @@ LogicalResult OperandAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitE
   return emitError() << "(F1) expected a positive number of warps, got " << rowWarps;
 }
 
-/// Bytes of the chunks that copies and ldmatrix move.
-static constexpr int64_t kChunkBytes = 16;
-
 /// Stages, rows or columns of shared memory: so many that their product cannot wrap around.
 static constexpr int64_t kMostSize = 65536;
 
@@ -73,13 +71,14 @@ LogicalResult SharedType::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   return success();
 }
 
+int64_t SharedType::getPaddedColumns() const { return flashc::paddedColumns(getColumns()); }
+
 bool SharedType::isSwizzled() const {
-  return elementBytes(getElementType()) == 2 && getPaddedColumns() * 2 % (8 * kChunkBytes) == 0;
+  return flashc::isSwizzled(getColumns(), elementBytes(getElementType()));
 }
 
 int64_t SharedType::getRowBytes() const {
-  int64_t bytes = getPaddedColumns() * elementBytes(getElementType());
-  return isSwizzled() ? bytes : bytes + kChunkBytes;
+  return flashc::rowBytes(getColumns(), elementBytes(getElementType()));
 }
 
 LogicalResult CopyOp::verify() {

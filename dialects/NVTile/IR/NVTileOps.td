@@ -78,7 +78,7 @@ def NVTile_SharedType : TypeDef<NVTileDialect, "Shared"> {
   let assemblyFormat = "`<` $stages `x` $rows `x` $columns `x` $elementType `>`";
   let extraClassDeclaration = [{
     /// Columns with their padding.
-    int64_t getPaddedColumns() const { return (getColumns() + 15) / 16 * 16; }
+    int64_t getPaddedColumns() const;
     /// Whether the chunks of a row are permuted by the row's number.
     bool isSwizzled() const;
     int64_t getRowBytes() const;
