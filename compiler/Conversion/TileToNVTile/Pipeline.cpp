@@ -132,6 +132,7 @@ Value SharedBuffers::get(tile::LoadOp load, int64_t stages, unsigned n) {
   if (!buffer) {
     OpBuilder b = OpBuilder::atBlockBegin(&entry);
     buffer = nvtile::AllocOp::create(b, load.getLoc(), type);
+    total += type.getBytes();
   }
   return buffer;
 }

@@ -53,10 +53,12 @@ public:
   explicit SharedBuffers(mlir::Block &entry) : entry(entry) {}
   /// A buffer for the tile of `load` with so many stages; the n-th of its kind in a chain.
   mlir::Value get(tile::LoadOp load, int64_t stages, unsigned n);
+  int64_t bytes() const { return total; }
 
 private:
   mlir::Block &entry;
   llvm::DenseMap<std::pair<mlir::Type, unsigned>, mlir::Value> buffers;
+  int64_t total = 0;
 };
 
 /// Emits the copies of a chain and notes where its tiles lie.

@@ -44,6 +44,7 @@ public:
     assignLayouts(kernel, warps);
     replaceProducts();
     kernel->setAttr(nvtile::kThreadsAttrName, b().getI64IntegerAttr(warps.count() * kWarpSize));
+    kernel->setAttr(nvtile::kSharedBytesAttrName, b().getI64IntegerAttr(buffers.bytes()));
     if (schedule.getBlocks())
       kernel->setAttr(nvtile::kBlocksAttrName, b().getI64IntegerAttr(schedule.getBlocks()));
     return success();
