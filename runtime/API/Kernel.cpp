@@ -108,12 +108,11 @@ void Kernel::loadForCPU() {
   runFunction = loaded->function<RunFunction>("flashc_kernel_run");
 }
 
-void Kernel::prepare(DLDevice where) const {
+cuda::LoadFacts Kernel::prepare(DLDevice where) const {
   if (where.device_type != (device ? kDLCUDA : kDLCPU))
     fail("expected a device of type ", int(device ? kDLCUDA : kDLCPU), " for target ",
          kernelInfo.target, ", got type ", int(where.device_type));
-  if (device)
-    device->prepare(where.device_id);
+  return device ? device->prepare(where.device_id) : cuda::LoadFacts{};
 }
 
 FLASHC_CALLS_LOADED_CODE size_t Kernel::workspaceSize(const Binding &binding) const {

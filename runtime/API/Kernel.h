@@ -46,8 +46,9 @@ public:
   /// The bytes of workspace that `run` needs for `tensors`; checks them as `run` does.
   size_t workspaceSize(std::span<const DLTensor *const> tensors) const;
 
-  /// Loads the code on a GPU, as the first run there would; nothing to do on the CPU.
-  void prepare(DLDevice device) const;
+  /// Loads the code on a GPU, as the first run there would, and returns how it came there; nothing to do on
+  /// the CPU.
+  cuda::LoadFacts prepare(DLDevice device) const;
 
   /// Runs on `tensors` (in argument order; see flashc.h for shapes and Binding.h for the checks)
   /// and returns when done, or, for a GPU, when all is queued on `stream` (a CUstream). `workspace`: workspaceSize(tensors) bytes or more, 64-byte aligned,

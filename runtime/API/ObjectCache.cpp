@@ -7,17 +7,10 @@
 #include "runtime/Cache/ContentHash.h"
 #include "runtime/Cache/DiskCache.h"
 #include "runtime/Support/Error.h"
-
-#include <chrono>
+#include "runtime/Support/Stopwatch.h"
 
 namespace flashc {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double secondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// An object is a function of the compiler and of the description's text, which has target, schedule, strategy
 /// and every other field that is not at its default.
@@ -32,18 +25,18 @@ std::string keyOf(const AttentionDesc &desc, const std::string &compiler) {
 } // namespace
 
 std::optional<MadeObject> findObject(const AttentionDesc &desc, const std::string &compiler) {
-  const auto begin = Clock::now();
+  const Stopwatch watch;
   if (compiler.empty())
     return std::nullopt;
   std::optional<ObjectBytes> bytes = DiskCache::ofUser().find(keyOf(desc, compiler));
   if (!bytes)
     return std::nullopt;
-  return MadeObject{std::move(*bytes), true, secondsSince(begin)};
+  return MadeObject{std::move(*bytes), true, watch.seconds()};
 }
 
 MadeObject objectFor(const AttentionDesc &desc, const std::string &compiler,
                      const std::function<ObjectBytes()> &make) {
-  const auto begin = Clock::now();
+  const Stopwatch watch;
   MadeObject object;
   if (compiler.empty()) {
     object.bytes = make();
@@ -55,7 +48,7 @@ MadeObject objectFor(const AttentionDesc &desc, const std::string &compiler,
                                              return make();
                                            });
   }
-  object.seconds = secondsSince(begin);
+  object.seconds = watch.seconds();
   return object;
 }
 

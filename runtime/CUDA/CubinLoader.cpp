@@ -111,6 +111,11 @@ std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, i
 
 std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,
                                 std::span<const CudaSource> sources, const DiskCache &cache) {
+  return makeCubin(ptx, arch, driverVersion, sources, cache).bytes;
+}
+
+MadeCubin makeCubin(std::string_view ptx, const std::string &arch, int driverVersion,
+                    std::span<const CudaSource> sources, const DiskCache &cache) {
   if (ptx.empty() && sources.empty())
     fail("expected PTX or CUDA C++ to make a cubin of, got neither");
   const Maker maker = makerFor(ptx, arch, sources, cache);
@@ -123,7 +128,12 @@ std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, i
     addSource(hash, source);
     description += ' ' + source.name;
   }
-  return cache.get(hash.key(), description, maker.make);
+  MadeCubin cubin = {{}, true};
+  cubin.bytes = cache.get(hash.key(), description, [&] {
+    cubin.isFromCache = false;
+    return maker.make();
+  });
+  return cubin;
 }
 
 } // namespace flashc

@@ -27,15 +27,23 @@ class DiskCache;
 /// cubin of it is slower (see Ptxas.h).
 bool canMakeCubins(std::string &reason);
 
+/// A cubin, and whether it was made before.
+struct MadeCubin {
+  std::vector<std::byte> bytes;
+  bool isFromCache = false;
+};
+
 /// The cubin of `ptx` (text; "" for none) and of `sources` for `arch` ("sm_90a"). PTX alone is
 /// compiled by ptxas (where there is none by nvJitLink), one source alone by NVRTC; several are
 /// linked by nvJitLink. `driverVersion` as cuDriverGetVersion gives it, 0 where there is no driver: a
 /// cubin is kept per driver. Throws Error with the log when they do not compile or link, and where
 /// what is needed of the toolkit is missing.
+MadeCubin makeCubin(std::string_view ptx, const std::string &arch, int driverVersion,
+                    std::span<const CudaSource> sources, const DiskCache &cache);
+
+/// Its bytes; by default with the user's cache.
 std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,
                                 std::span<const CudaSource> sources = {});
-
-/// The same with a cache other than the user's.
 std::vector<std::byte> cubinFor(std::string_view ptx, const std::string &arch, int driverVersion,
                                 std::span<const CudaSource> sources, const DiskCache &cache);
 

@@ -82,12 +82,13 @@ const Entries *DeviceKernel::findEntries(int ordinal) const {
   return found == entriesByDevice.end() ? nullptr : found->second;
 }
 
-void DeviceKernel::prepare(int ordinal) const {
-  if (findEntries(ordinal))
-    return;
+LoadFacts DeviceKernel::prepare(int ordinal) const {
+  if (const Entries *there = findEntries(ordinal))
+    return there->facts;
   const Entries &entries = loadEntries(Driver::get(concat("target ", code.target)), ordinal, code);
   const std::lock_guard lock(mutex);
   entriesByDevice[ordinal] = &entries;
+  return entries.facts;
 }
 
 const Entries &DeviceKernel::getEntries(const Driver &driver, int ordinal, CUstream stream) const {
@@ -136,7 +137,7 @@ void DeviceKernel::run(int ordinal, std::span<const DeviceArgument> arguments, v
     parameters.push_back(&value);
   for (size_t n = 0; n < code.launches.size(); ++n)
     if (grids[n])
-      launch(driver, code.launches[n], entries[n], grids[n], parameters.data(), stream);
+      launch(driver, code.launches[n], entries.functions[n], grids[n], parameters.data(), stream);
 }
 
 void DeviceKernel::launch(const Driver &driver, const Launch &launch, CUfunction entry,

@@ -50,8 +50,8 @@ public:
   /// The bytes of workspace for arguments of these shapes. Throws Error.
   size_t workspaceSize(ArgumentShapes shapes) const;
 
-  /// Loads the code on device `ordinal`, unless it is there. Throws Error.
-  void prepare(int ordinal) const;
+  /// Loads the code on device `ordinal`, unless it is there; returns how it came there. Throws Error.
+  LoadFacts prepare(int ordinal) const;
 
   /// Launches all phases on `stream` of device `ordinal`. `workspace`: as many bytes as
   /// workspaceSize says, in device memory. Loads the code at the first run on a device, which it

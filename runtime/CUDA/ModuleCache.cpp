@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/ModuleCache.h"
 #include "runtime/API/Status.h"
-#include "runtime/CUDA/ModuleLoader.h"
+#include "runtime/Support/Stopwatch.h"
 
 #include <future>
 #include <map>
@@ -45,16 +45,18 @@ void checkDevice(const DeviceFacts &facts, const DeviceCode &code) {
 }
 
 Entries load(const Driver &driver, int ordinal, const DeviceCode &code) {
+  const Stopwatch watch;
   const DeviceFacts facts = readFacts(driver, ordinal);
   checkDevice(facts, code);
   const ContextScope context(driver, ordinal);
   const RelaxedCapture relaxed(driver);
-  const CUmodule module = loadModule(driver, facts, code.ptx, code.name, code.target, code.cubin);
+  const LoadedModule loaded =
+      loadModule(driver, facts, code.ptx, code.name, code.target, code.cubin);
   try {
     Entries entries;
     for (const Launch &launch : code.launches) {
-      CUfunction &function = entries.emplace_back();
-      driver.check(driver.cuModuleGetFunction(&function, module, launch.entry.c_str()),
+      CUfunction &function = entries.functions.emplace_back();
+      driver.check(driver.cuModuleGetFunction(&function, loaded.module, launch.entry.c_str()),
                    "cuModuleGetFunction", " for ", launch.entry);
       if (launch.sharedBytes > sharedBytesWithoutAsking)
         driver.check(driver.cuFuncSetAttribute(function,
@@ -63,9 +65,11 @@ Entries load(const Driver &driver, int ordinal, const DeviceCode &code) {
                      "cuFuncSetAttribute", " for ", launch.entry, " with ", launch.sharedBytes,
                      " bytes of shared memory");
     }
+    entries.facts = {loaded.maker, loaded.assembleSeconds,
+                     watch.seconds() - loaded.assembleSeconds};
     return entries;
   } catch (...) {
-    driver.cuModuleUnload(module);
+    driver.cuModuleUnload(loaded.module);
     throw;
   }
 }

@@ -13,6 +13,7 @@
 
 #include "runtime/CUDA/Driver.h"
 #include "runtime/CUDA/LaunchPlan.h"
+#include "runtime/CUDA/ModuleLoader.h"
 
 #include <cstddef>
 #include <string>
@@ -29,8 +30,18 @@ struct DeviceCode {
   std::vector<std::byte> cubin; ///< of the PTX, compiled ahead for the target; empty: none
 };
 
-/// A launch's entry on one device, ready to be launched.
-using Entries = std::vector<CUfunction>;
+/// How code came to a device.
+struct LoadFacts {
+  CodeMaker maker = CodeMaker::Ahead;
+  double assembleSeconds = 0; ///< PTX to machine code, where that is ptxas's work
+  double loadSeconds = 0;     ///< all else
+};
+
+/// The launches' entries on one device, ready to be launched.
+struct Entries {
+  std::vector<CUfunction> functions;
+  LoadFacts facts;
+};
 
 /// The entries of `code` on device `ordinal`, in the order of its launches; valid for good. Loads
 /// the code where that has not been done yet. Throws StatusError where the device cannot run it or

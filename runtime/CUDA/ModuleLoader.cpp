@@ -7,6 +7,8 @@
 #include "runtime/API/Status.h"
 #include "runtime/CUDA/CubinLoader.h"
 #include "runtime/CUDA/Ptxas.h"
+#include "runtime/Cache/DiskCache.h"
+#include "runtime/Support/Stopwatch.h"
 
 #include <charconv>
 
@@ -38,29 +40,32 @@ CUresult load(const Driver &driver, const void *image, CUmodule &module, std::st
   return result;
 }
 
-/// By ptxas; nullptr with the reason where that is not possible.
-CUmodule loadCubin(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
-                   const std::string &target, std::string &reason) {
+/// By ptxas; no module and the reason where that is not possible.
+LoadedModule loadCubin(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
+                       const std::string &target, std::string &reason) {
+  LoadedModule loaded;
+  const Stopwatch watch; // finding ptxas and its version counts
   if (!canMakeCubins(reason))
-    return nullptr;
+    return loaded;
   const std::string release = readRelease(Ptxas::get().version());
   const int version = driver.versionNumber();
   if (!loadsCubinsOf(release, version)) {
     reason = concat("its CUDA ", release, " is newer than the driver's ", driver.version());
-    return nullptr;
+    return loaded;
   }
   try {
-    const std::vector<std::byte> cubin = cubinFor(ptx, archOf(facts, target), version);
-    CUmodule module = nullptr;
+    const MadeCubin cubin = makeCubin(ptx, archOf(facts, target), version, {}, DiskCache::ofUser());
+    loaded.assembleSeconds = watch.seconds();
+    loaded.maker = cubin.isFromCache ? CodeMaker::Cache : CodeMaker::Ptxas;
     std::string log;
-    const CUresult result = load(driver, cubin.data(), module, log);
+    const CUresult result = load(driver, cubin.bytes.data(), loaded.module, log);
     if (result == CUDA_SUCCESS)
-      return module;
+      return loaded;
     reason = concat("its cubin gave ", driver.nameOf(result), log.empty() ? "" : ": ", log);
   } catch (const Error &error) {
     reason = error.what(); // an old ptxas: the driver may know more
   }
-  return nullptr;
+  return {nullptr, CodeMaker::Driver, watch.seconds()};
 }
 
 /// The cubin that came with the PTX; nullptr with the reason where it will not do.
@@ -98,19 +103,19 @@ bool loadsCubinsOf(std::string_view release, int driverVersion) {
   return error == std::errc() && major <= driverVersion / 1000;
 }
 
-CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
-                    const std::string &name, const std::string &target,
-                    std::span<const std::byte> cubin) {
+LoadedModule loadModule(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
+                        const std::string &name, const std::string &target,
+                        std::span<const std::byte> cubin) {
   std::string reason, log, whyNotAhead;
   if (!cubin.empty())
     if (const CUmodule module = loadAhead(driver, facts, cubin, target, whyNotAhead))
-      return module;
-  if (const CUmodule module = loadCubin(driver, facts, ptx, target, reason))
-    return module;
-  CUmodule module = nullptr;
-  const CUresult result = load(driver, ptx.c_str(), module, log);
+      return {module, CodeMaker::Ahead};
+  LoadedModule loaded = loadCubin(driver, facts, ptx, target, reason);
+  if (loaded.module)
+    return loaded;
+  const CUresult result = load(driver, ptx.c_str(), loaded.module, log);
   if (result == CUDA_SUCCESS)
-    return module;
+    return loaded;
   const bool isOld = result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   driver.check(result, "cuModuleLoadDataEx", " for ", name, " (", target, ") on ", facts.name,
                log.empty() ? "" : ": ", log,
@@ -120,7 +125,7 @@ CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const std::s
                "; ptxas was not used (", reason, ")",
                whyNotAhead.empty() ? ""
                                    : "; the cubin that came with it was not (" + whyNotAhead + ")");
-  return module;
+  return loaded;
 }
 
 } // namespace flashc::cuda

@@ -19,12 +19,27 @@
 
 namespace flashc::cuda {
 
+/// Who made a module's machine code.
+enum class CodeMaker {
+  Ahead, ///< it came with the PTX
+  Ptxas,
+  Cache,  ///< ptxas, for an earlier process
+  Driver, ///< while it loaded the PTX
+};
+
+struct LoadedModule {
+  CUmodule module = nullptr;
+  CodeMaker maker = CodeMaker::Driver;
+  double assembleSeconds =
+      0; ///< what ptxas took, or reading what it made; in vain where the driver had to
+};
+
 /// Loads `ptx`, compiled for `target`, into the context of the device of `facts`, which is current;
 /// `name` is the kernel's. `cubin`, compiled of it ahead for the target, is taken where it is there
 /// and goes together with device and driver. Throws StatusError with the logs of all that refused it.
-CUmodule loadModule(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
-                    const std::string &name, const std::string &target,
-                    std::span<const std::byte> cubin = {});
+LoadedModule loadModule(const Driver &driver, const DeviceFacts &facts, const std::string &ptx,
+                        const std::string &name, const std::string &target,
+                        std::span<const std::byte> cubin = {});
 
 /// The release in what ptxas says of its version, "12.4"; "" where there is none.
 std::string readRelease(std::string_view version);

@@ -46,8 +46,8 @@ void DeviceTemplate::launchWith(std::string_view name, int64_t grid, const void 
   const ContextScope context(driver, ordinal);
   void *parameters[] = {const_cast<void *>(arguments)};
   const unsigned threads = static_cast<unsigned>(instance.of->kernels[index].threads);
-  driver.check(driver.cuLaunchKernel((*entries)[index], static_cast<unsigned>(grid), 1, 1, threads,
-                                     1, 1, 0, stream, parameters, nullptr),
+  driver.check(driver.cuLaunchKernel(entries->functions[index], static_cast<unsigned>(grid), 1, 1,
+                                     threads, 1, 1, 0, stream, parameters, nullptr),
                "cuLaunchKernel", " for ", symbol, " with grid ", grid);
 }
 

@@ -154,34 +154,42 @@ def memory(results):
     return lines
 
 
+COLD_STARTS = {
+    "tool": (("context_s", "compile_s", "assemble_s", "load_s", "run_s", "process_s"),
+             "`flashc bench --first-run`: from the description to the end of the first run, in a fresh process whose "
+             "CUDA context exists. The total is of compiling (warm: reading the cache), assembling by ptxas (reading the "
+             "cache), loading and the run; not of the context and the rest of the process, which stand beside it."),
+    "library": (("open_s", "compile_s", "load_s"),
+                "Through the C interface, in a fresh process whose CUDA context exists: opening the libraries, "
+                "compiling, and loading with ptxas."),
+    "process": ((), "The whole process of `flashc run` of a tiny size, from start to exit: it creates the CUDA context, "
+                    "compiles, loads and runs."),
+}
+
+
+def cold_start_way(cell):
+    """Results of before bench --first-run do not name it."""
+    return cell.get("way") or ("library" if cell["library"] else "process")
+
+
 def cold_start(results):
     cells = results["cells"]["cold-start"]
     if not cells:
         return []
-    if cells[0]["library"]:
-        text = ("From a description to code loaded on the GPU by the C interface, in a fresh process whose CUDA "
-                "context exists: opening the libraries, compiling, loading.")
-    else:
-        text = ("The whole process of `flashc run` of a tiny size, from start to exit: it creates the CUDA context, "
-                "compiles, loads and runs.")
-    lines = ["## Cold start: ms", "", text + " Empty and warm are FLASHC_CACHE_DIR's; the driver's own cache is off. "
-             "Medians; bf16, D = 128.", ""]
-    rows = []
-    for variant in dict.fromkeys(cell["variant"] for cell in cells):
-        chosen = [cell for cell in cells if cell["variant"] == variant]
-
-        def median(state, key):
-            return f"{1e3 * statistics.median(cell[state][key] for cell in chosen):.1f}"
-
-        row = [variant, chosen[0]["cold"]["target"]]
-        for state in ("cold", "warm"):
-            row.append(median(state, "total_s"))
-            if chosen[0]["library"]:
-                row += [median(state, key) for key in ("open_s", "compile_s", "load_s")]
-        rows.append(row)
-    parts = ["open", "compile", "load"] if cells[0]["library"] else []
-    header = ["variant", "target", "empty", *parts, "warm", *parts]
-    return lines + table(header, rows)
+    lines = ["## Cold start: ms", "", "Empty and warm are FLASHC_CACHE_DIR's; the driver's own cache is off. Medians; "
+             "bf16, D = 128.", ""]
+    for way in dict.fromkeys(map(cold_start_way, cells)):
+        parts, text = COLD_STARTS[way]
+        lines += [text, ""]
+        rows = []
+        for variant in dict.fromkeys(cell["variant"] for cell in cells):
+            chosen = [cell for cell in cells if cell["variant"] == variant and cold_start_way(cell) == way]
+            for state in ("cold", "warm") if chosen else ():
+                medians = [statistics.median(cell[state][key] for cell in chosen) for key in ("total_s", *parts)]
+                rows.append([variant, chosen[0][state]["target"], {"cold": "empty", "warm": "warm"}[state],
+                             *[f"{1e3 * seconds:.1f}" for seconds in medians]])
+        lines += table(["variant", "target", "cache", "total", *[part.removesuffix("_s") for part in parts]], rows)
+    return lines
 
 
 def kernels(results):

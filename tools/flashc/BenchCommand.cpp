@@ -3,12 +3,11 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/CPU/HostCPU.h"
-#include "runtime/CPU/ThreadPool.h"
+#include "tools/flashc/BenchJson.h"
 #include "tools/flashc/Commands.h"
 #include "tools/flashc/Compiled.h"
 #include "tools/flashc/Execution.h"
-#include "tools/flashc/Json.h"
+#include "tools/flashc/FirstRun.h"
 #include "tools/flashc/Machine.h"
 #include "tools/flashc/Report.h"
 
@@ -68,31 +67,14 @@ Measurement measure(const Inputs &inputs, const Plan &plan) {
 
 void printJson(const Inputs &inputs, const Measurement &m, const PairCount &pairs,
                const Plan &plan) {
-  const Sizes &sizes = *inputs.sizes;
   const double flops = countFlops(inputs, pairs), bytes = leastBytes(inputs);
   nlohmann::ordered_json line;
-  line["target"] = m.kernel.target;
-  line["schedule"] = extractSchedule(m.kernel.schedule);
-  line["strategy"] = m.kernel.strategy;
-  if (m.kernel.isForGPU()) {
-    line["gpu"] = describeMachine(m.kernel, plan.device, 0);
+  addKernel(line, m.kernel, plan.device, plan.threads);
+  if (m.kernel.isForGPU())
     line["graph"] = plan.asGraph;
-  } else {
-    line["threads"] = effectiveThreads(plan.threads);
-    line["cpu"] = HostCPU::get().brand();
-  }
   line["kernel"] = m.isFromCache ? "cached" : "compiled";
   line["kernel_s"] = m.compileSeconds;
-  line["dtype"] = nameOf(inputs.desc.dtype);
-  line["shape"] = {{"batch", sizes.batch},
-                   {"sq", sizes.queries},
-                   {"sk", sizes.keys},
-                   {"hq", sizes.heads},
-                   {"hkv", sizes.headsKv},
-                   {"d", inputs.desc.headDim},
-                   {"dv", inputs.desc.resolvedValueDim()},
-                   {"packed", inputs.isPacked()}};
-  line["layout"] = inputs.bhsd ? "bhsd" : "bshd";
+  addProblem(line, inputs);
   line["repetitions"] = plan.repetitions;
   line["median_s"] = m.median;
   line["min_s"] = m.least;
@@ -104,11 +86,19 @@ void printJson(const Inputs &inputs, const Measurement &m, const PairCount &pair
   printJsonLine(line, std::cout);
 }
 
-void bench(Invocation &invocation) {
-  const Arguments &arguments = invocation.arguments;
-  readPlan(arguments, false); // what is wrong with a flag is told before arrays are made
+void checkFlags(const Arguments &arguments) {
+  readPlan(arguments, false);
   if (arguments.has("compare") && arguments.has("strategy"))
     throw UsageError("expected either --compare or --strategy, got both; leave one out");
+  for (const char *flag : {"compare", "graph", "repetitions", "warm-up"})
+    if (arguments.has("first-run") && arguments.has(flag))
+      throw UsageError(
+          concat("expected either --first-run or --", flag, ", got both; leave one out"));
+}
+
+void bench(Invocation &invocation) {
+  const Arguments &arguments = invocation.arguments;
+  checkFlags(arguments); // what is wrong with a flag is told before arrays are made
   Inputs inputs = loadInputs(arguments, Need::Data);
   printNotes(inputs);
   inputs.desc.target = runnableTarget(inputs.desc.target, deviceOf(arguments));
@@ -116,6 +106,12 @@ void bench(Invocation &invocation) {
     invocation.settled = {"--target", inputs.desc.target};
   checkDeviceFlags(arguments, inputs.desc.target);
   const Plan plan = readPlan(arguments, lookupTarget(inputs.desc.target)->kind == TargetKind::GPU);
+  if (arguments.has("first-run")) {
+    const FirstRun first = measureFirstRun(inputs, plan.device, plan.threads);
+    (arguments.has("json") ? printFirstRunJson : printFirstRun)(first, inputs, plan.device,
+                                                                plan.threads);
+    return;
+  }
   const PairCount pairs = countPairsByCompiler(inputs);
 
   std::vector<Strategy> strategies = {inputs.desc.strategy};
@@ -168,9 +164,16 @@ are these over the median time.
   flashc bench --random 4,2048,2048,16,16,64,64 --causal bottom-right --compare
   flashc bench --random 1,1,8192,32,8,128,128 --queries 1 --dtype bf16 --json
   flashc bench --random 4,4096,4096,16,16,128,128 --dtype bf16 --causal bottom-right --target cuda
+  flashc bench --random 1,512,512,16,16,128,128 --dtype bf16 --target cuda --first-run
+
+--first-run measures what comes before instead: what a program's first call takes, from the description to the
+results. That is to compile (or to read the cache; with FLASHC_CACHE_DIR=$(mktemp -d) it is empty), on a GPU to
+make machine code of PTX (as well kept in the cache), to load it, and to run once.
 
 --json prints one object a line and strategy: target, schedule, strategy, threads and cpu (or gpu, graph),
-kernel (compiled or cached), kernel_s (seconds that took), dtype, shape, layout, repetitions, median_s, min_s, flops, flops_exact, bytes, tflop_per_s, gb_per_s.
+kernel (compiled or cached), kernel_s (seconds that took), dtype, shape, layout, repetitions, median_s, min_s, flops, flops_exact, bytes, tflop_per_s, gb_per_s. With --first-run: target, schedule, strategy, threads and cpu (or gpu),
+kernel, compile_s, load_s, run_s, total_s (their sum), dtype, shape, layout, and on a GPU machine_code (ptxas, cached, or
+driver, which makes it while it loads), assemble_s (in the sum) and context_s (not in it).
 )";
   command.ownFlags = {{"Measuring",
                        {{"threads", "N", "Use at most N threads (default: one per processor)."},
@@ -179,6 +182,7 @@ kernel (compiled or cached), kernel_s (seconds that took), dtype, shape, layout,
                         {"repetitions", "N", "Measure N runs (default 10; on a GPU 100)."},
                         {"warm-up", "N", "Run N times before (default 2; on a GPU 10)."},
                         {"compare", "", "Measure both strategies, online and standard."},
+                        {"first-run", "", "Measure what the first run takes: compile, load, run."},
                         {"json", "", "One JSON object a line instead of a table."}}}};
   command.run = bench;
   return command;

@@ -37,6 +37,10 @@ public:
   std::vector<double> measure(int64_t repetitions, const std::function<void(void *)> &launch,
                               bool asGraph);
 
+  /// The stream, a CUstream; and waiting for all that is queued there.
+  void *queue() const { return stream.get(); }
+  void finish() const { stream.synchronize(); }
+
   int ordinal() const { return device; }
 
 private:

@@ -5,10 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "tools/flashc/Execution.h"
 #include "runtime/API/Binding.h"
+#include "runtime/Support/Stopwatch.h"
 #include "tools/flashc/Shapes.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 
 namespace flashc::tool {
@@ -152,13 +152,17 @@ std::vector<double> Execution::run(int64_t repetitions, int threads) {
         [&](void *stream) { kernel.run(pointers, workspace, workspaceBytes, threads, stream); },
         asGraph);
   std::vector<double> seconds;
-  for (int64_t n = 0; n < repetitions; ++n) {
-    const auto begin = std::chrono::steady_clock::now();
-    kernel.run(pointers, workspace, workspaceBytes, threads);
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
+  for (int64_t n = 0; n < repetitions; ++n)
+    seconds.push_back(runByHostClock(threads));
   return seconds;
+}
+
+double Execution::runByHostClock(int threads) {
+  const Stopwatch watch;
+  kernel.run(pointers, workspace, workspaceBytes, threads, onDevice ? onDevice->queue() : nullptr);
+  if (onDevice)
+    onDevice->finish();
+  return watch.seconds();
 }
 
 const std::map<std::string, HostArray> &Execution::results() {

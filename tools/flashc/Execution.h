@@ -39,6 +39,9 @@ public:
   /// `threads` as in Kernel::run.
   std::vector<double> run(int64_t repetitions, int threads);
 
+  /// Runs once and returns the seconds from the call until all is done, by the host's clock.
+  double runByHostClock(int threads);
+
   /// The results in the user's layout, by argument name: o, and lse and row_max where the kernel has them.
   /// From a GPU they are copied now.
   const std::map<std::string, HostArray> &results();

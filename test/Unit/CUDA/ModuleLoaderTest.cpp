@@ -23,16 +23,18 @@ const bool hasNoCache = setenv("FLASHC_CACHE_SIZE", "0", 1) == 0;
 
 class ModuleLoaderTest : public FakeCUDATest {
 protected:
-  static void load(const std::string &ptx, const std::string &target, int ordinal = 0) {
-    ASSERT_TRUE(hasNoCache);
+  static CodeMaker load(const std::string &ptx, const std::string &target, int ordinal = 0) {
+    EXPECT_TRUE(hasNoCache);
     const ContextScope context(fakeDriver(), ordinal);
-    loadModule(fakeDriver(), readFacts(fakeDriver(), ordinal), ptx, "attention", target);
+    return loadModule(fakeDriver(), readFacts(fakeDriver(), ordinal), ptx, "attention", target)
+        .maker;
   }
+  static constexpr CodeMaker maker = ptxasFits ? CodeMaker::Ptxas : CodeMaker::Driver;
   const std::string entry = ".entry f(.param .u64 p) { ret; }\n";
 };
 
 TEST_F(ModuleLoaderTest, PtxasCompilesForTheDeviceWhereItFits) {
-  load(entry, "sm_80");
+  EXPECT_EQ(load(entry, "sm_80"), maker);
   EXPECT_EQ(fakeCUDA().lastImage(), (ptxasFits ? "cubin for sm_90\n" : "") + entry);
   load(entry, "sm_80", 1);
   EXPECT_EQ(fakeCUDA().lastImage(), (ptxasFits ? "cubin for sm_80\n" : "") + entry);
@@ -42,11 +44,11 @@ TEST_F(ModuleLoaderTest, PtxasCompilesForTheDeviceWhereItFits) {
 
 TEST_F(ModuleLoaderTest, TheDriverCompilesWhatPtxasRefuses) {
   const std::string refused = entry + "// refused by ptxas\n";
-  load(refused, "sm_80");
+  EXPECT_EQ(load(refused, "sm_80"), CodeMaker::Driver);
   EXPECT_EQ(fakeCUDA().lastImage(), refused);
   fakeCUDA().failNext("cuModuleLoadDataEx", CUDA_ERROR_INVALID_IMAGE);
   if (ptxasFits) {
-    load(entry, "sm_80");
+    EXPECT_EQ(load(entry, "sm_80"), CodeMaker::Driver);
     EXPECT_EQ(fakeCUDA().lastImage(), entry) << "a cubin that the driver refuses";
   }
 }
@@ -65,9 +67,12 @@ TEST_F(ModuleLoaderTest, ACubinThatCameWithThePTXIsTakenWhereItFits) {
   const std::string ahead = "cubin made ahead\n" + entry;
   const auto loadWith = [&](const std::string &target, int ordinal) {
     const ContextScope context(fakeDriver(), ordinal);
-    loadModule(fakeDriver(), readFacts(fakeDriver(), ordinal), entry, "attention", target,
-               std::as_bytes(std::span(ahead.c_str(), ahead.size() + 1)));
-    return fakeCUDA().lastImage() == ahead;
+    const CodeMaker by =
+        loadModule(fakeDriver(), readFacts(fakeDriver(), ordinal), entry, "attention", target,
+                   std::as_bytes(std::span(ahead.c_str(), ahead.size() + 1)))
+            .maker;
+    EXPECT_EQ(by, fakeCUDA().lastImage() == ahead ? CodeMaker::Ahead : maker);
+    return by == CodeMaker::Ahead;
   };
   EXPECT_TRUE(loadWith("sm_90", 0)); // 9.0
   EXPECT_TRUE(loadWith("sm_90a", 0));
