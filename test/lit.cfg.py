@@ -29,6 +29,7 @@ config.substitutions.append(("%data", os.path.join(config.test_source_root, "dat
 config.substitutions.append(("%{python}", config.python or "python3"))
 # A driver without a GPU, and none at all whatever the machine has.
 fake_cuda = os.path.join(config.build_root, "test", "unit", "libFlashcFakeCUDA.so")
+config.substitutions.append(("%{fake-cuda-library}", fake_cuda))
 config.substitutions.append(("%{fake-cuda}", "FLASHC_CUDA_PATH=/nowhere FLASHC_LIBCUDA=" + fake_cuda))
 fake_ptxas = os.path.join(config.build_root, "test", "unit", "toolkit12", "bin", "ptxas")
 config.substitutions.append(("%{fake-ptxas}", fake_ptxas))
