@@ -161,13 +161,14 @@ class Bench:
 
     def standard_cells(self):
         s = self.lengths[-1]
-        for d in (64, 128):
-            heads = self.positions // s
-            spec = {
-                "b": 1, "h": heads, "h_kv": heads, "sq": s, "sk": s, "d": d, "peers": [],
-                "strategies": ["online", "standard"], "threads": self.options.threads, "turns": self.turns,
-            }
-            self.run_cell("standard", spec, d=d, s=s)
+        for dtype in ("f32", "bf16"):
+            for d in (64, 128):
+                heads = self.positions // s
+                spec = {
+                    "b": 1, "h": heads, "h_kv": heads, "sq": s, "sk": s, "d": d, "dtype": dtype, "peers": [],
+                    "strategies": ["online", "standard"], "threads": self.options.threads, "turns": self.turns,
+                }
+                self.run_cell("standard", spec, dtype=dtype, d=d, s=s)
 
     def compile_cells(self):
         turns = 3 if self.options.quick else 5

@@ -55,13 +55,18 @@ def tensor(pointer, dtype, shape, strides):
 
 
 class Library:
-    """libflashc-rt.so of a build folder; the compiler is the libflashc.so beside it."""
+    """libflashc-rt.so of a build folder; the compiler is the libflashc.so beside it.
 
-    def __init__(self, build):
+    `cache` is the folder of kernels on disk; without it, the user's.
+    """
+
+    def __init__(self, build, cache=None):
         folder = os.path.join(build, "lib")
         for name in [name for name in os.environ if name.startswith("FLASHC_")]:
             del os.environ[name]
         os.environ["FLASHC_LIBRARY"] = os.path.join(folder, "libflashc.so")
+        if cache:
+            os.environ["FLASHC_CACHE_DIR"] = cache
         self._c = ctypes.CDLL(os.path.join(folder, "libflashc-rt.so"))
         for name in ("flashc_version", "flashc_last_error", "flashc_attention_help", "flashc_kernel_json"):
             getattr(self._c, name).restype = ctypes.c_char_p
