@@ -169,11 +169,21 @@ std::string lower(Session &session, ModuleOp module, Stage from, const CompileOp
   return result;
 }
 
+/// The type of q in a module that has no target yet, and so is at the stage flash.
+DType typeOf(ModuleOp module) {
+  DType type = DType::F32;
+  module.walk([&](flash::AttentionOp op) {
+    if (op.getQ().getType().getElementType().isBF16())
+      type = DType::BF16;
+  });
+  return type;
+}
+
 } // namespace
 
-std::string resolveTarget(std::string_view target) {
+std::string resolveTarget(std::string_view target, DType type) {
   if (target.empty() || target == "cpu")
-    return std::string(bestHostTarget().name);
+    return std::string(bestHostTarget(type).name);
   if (target == "cuda")
     return cuda::bestDeviceTarget();
   const TargetInfo *info = lookupTarget(target);
@@ -188,7 +198,7 @@ std::string resolveTarget(std::string_view target) {
 
 std::string compileAttention(const AttentionDesc &desc, const CompileOptions &options) {
   Session session;
-  std::string target = resolveTarget(desc.target);
+  std::string target = resolveTarget(desc.target, desc.dtype);
   OwningOpRef<ModuleOp> module = buildAttention(session.get(), desc, target);
   setSchedule(*module, desc, *lookupTarget(target));
   if (failed(verify(*module)))
@@ -212,7 +222,7 @@ std::string compileText(std::string_view text, std::string_view name, Stage from
     session.fail(concat(name, ": expected MLIR, got text that does not parse"));
   bool hasTarget = (*module)->hasAttr(flash::kTargetAttrName);
   if (!target.empty() || !hasTarget) {
-    std::string resolved = resolveTarget(target);
+    std::string resolved = resolveTarget(target, typeOf(*module));
     if (from != Stage::Flash && hasTarget &&
         (*module)->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName).getName() != resolved)
       fail(name, ": expected no other target from stage ", nameOf(from), " on, got ", resolved,
@@ -231,7 +241,8 @@ std::vector<std::byte> compileToObject(const AttentionDesc &desc) {
 MaskTileCounts countMaskTiles(const AttentionDesc &desc, int64_t batch, int64_t heads, int64_t sq,
                               int64_t sk, int64_t br, int64_t bc) {
   Session session;
-  OwningOpRef<ModuleOp> module = buildAttention(session.get(), desc, resolveTarget(desc.target));
+  OwningOpRef<ModuleOp> module =
+      buildAttention(session.get(), desc, resolveTarget(desc.target, desc.dtype));
   MaskTileCounts result;
   bool found = false;
   module->walk([&](flash::AttentionOp op) {

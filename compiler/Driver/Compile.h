@@ -53,9 +53,10 @@ struct MaskTileCounts {
 MaskTileCounts countMaskTiles(const AttentionDesc &desc, int64_t batch, int64_t heads, int64_t sq,
                               int64_t sk, int64_t br, int64_t bc);
 
-/// The name of the target of `desc`: its own, or the host's best for "" and "cpu", its first GPU's best for
-/// "cuda". Throws Error for unknown targets and for those that no code can be generated for.
-std::string resolveTarget(std::string_view target);
+/// The name of the target that `target` means: its own, or for "" and "cpu" the host's best for inputs of
+/// `type`, for "cuda" its first GPU's best. Throws Error for unknown targets and for those that no code can be
+/// generated for.
+std::string resolveTarget(std::string_view target, DType type);
 
 } // namespace flashc
 

@@ -51,7 +51,7 @@ int32_t flashc_compiler_compile(const char *json, size_t size, flashc_buffer *ob
   try {
     flashc::AttentionDesc desc = flashc::AttentionDesc::fromJson({json, size});
     desc.validate();
-    desc.target = flashc::resolveTarget(desc.target);
+    desc.target = flashc::resolveTarget(desc.target, desc.dtype);
     const std::vector<std::byte> bytes = flashc::compileToObject(desc);
     if (!fill(object, bytes.data(), bytes.size()))
       throw std::bad_alloc();

@@ -103,7 +103,7 @@ private:
 /// `desc` with its target named, after a check that this host can run it.
 AttentionDesc resolveTarget(AttentionDesc desc) {
   if (desc.target.empty() || desc.target == "cpu") {
-    desc.target = bestHostTarget().name;
+    desc.target = bestHostTarget(desc.dtype).name;
     return desc;
   }
   if (desc.target == "cuda") {

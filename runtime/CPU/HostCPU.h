@@ -11,6 +11,7 @@
 #define FLASHC_RUNTIME_CPU_HOSTCPU_H
 
 #include "compiler/Target/TargetInfo.h"
+#include "runtime/Support/DType.h"
 
 #include <span>
 #include <string>
@@ -41,19 +42,28 @@ public:
   /// True if `target` is a CPU target whose features this machine has.
   bool canRun(const TargetInfo &target) const;
 
-  /// The most capable target that this machine runs and that has schedules of its own; nullptr on
-  /// a machine below x86-64-v3.
-  const TargetInfo *bestTarget() const;
+  /// Bf16 products that `vdpbf16ps` does in the time of an f32 multiply-add, per lane.
+  double dotProductRate() const { return dotRate; }
+
+  /// The targets that this machine runs, from the slowest to the fastest for inputs of `type`;
+  /// empty on a machine below x86-64-v3.
+  std::vector<const TargetInfo *> targetsFor(DType type) const;
 
 private:
   HostCPU();
 
   std::string brandString;
   std::vector<std::string> featureNames;
+  double dotRate;
 };
 
-/// Shorthand for HostCPU::get().bestTarget(). Throws Error on a machine below x86-64-v3.
-const TargetInfo &bestHostTarget();
+/// All CPU targets that code can be generated for, from the slowest to the fastest for inputs of
+/// `type` on a processor with this rate of dot products; of equals, the more capable one is later.
+std::vector<const TargetInfo *> orderTargets(DType type, double dotProductRate);
+
+/// The last of HostCPU::get().targetsFor(type): what the target `cpu` means. Throws Error on a
+/// machine below x86-64-v3.
+const TargetInfo &bestHostTarget(DType type);
 
 /// Number of processors that this thread may run on (its affinity mask), at least 1.
 int hardwareConcurrency();

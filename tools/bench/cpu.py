@@ -76,6 +76,7 @@ def describe_machine(build):
         "kernel": os.uname().release,
         "processors": machine["processors"],
         "best_target": machine["best_target"],
+        "bf16_targets": machine["bf16_targets"],
         "targets": [line["target"] for line in lines if line.get("runs_here")],
     }
 

@@ -101,7 +101,7 @@ void bench(Invocation &invocation) {
   checkFlags(arguments); // what is wrong with a flag is told before arrays are made
   Inputs inputs = loadInputs(arguments, Need::Data);
   printNotes(inputs);
-  inputs.desc.target = runnableTarget(inputs.desc.target, deviceOf(arguments));
+  inputs.desc.target = runnableTarget(inputs.desc, deviceOf(arguments));
   if (!arguments.has("target"))
     invocation.settled = {"--target", inputs.desc.target};
   checkDeviceFlags(arguments, inputs.desc.target);

@@ -69,11 +69,15 @@ std::vector<std::string> targetsOf(const Arguments &arguments) {
   return targets;
 }
 
-/// Compiles to a stage for a target ("": the default), what is compiled being settled.
-using CompileFor = std::function<std::string(const std::string &target, const CompileOptions &)>;
+/// What is compiled: its type, as far as known before it is read, and how it is compiled to a stage for a
+/// target ("": the default).
+struct Source {
+  DType type = DType::F32;
+  std::function<std::string(const std::string &target, const CompileOptions &)> compile;
+};
 
 /// Of a file.
-CompileFor prepareFile(const Arguments &arguments, size_t numTargets) {
+Source prepareFile(const Arguments &arguments, size_t numTargets) {
   const std::string &path = arguments.positional()[0];
   for (const std::string &flag : arguments.given())
     if (flag != "target" && flag != "emit" && flag != "from" && flag != "dump-stages" &&
@@ -84,22 +88,23 @@ CompileFor prepareFile(const Arguments &arguments, size_t numTargets) {
   if (numTargets > 1 && from != Stage::Flash)
     fail("--from: expected flash for several targets, got ", nameOf(from),
          "; from there on a module is for one target");
-  return [text = readText(path), name = path == "-" ? "standard input" : path,
-          from](const std::string &target, const CompileOptions &options) {
+  return {.compile = [text = readText(path), name = path == "-" ? "standard input" : path,
+                      from](const std::string &target, const CompileOptions &options) {
     return compileText(text, name, from, target, options);
-  };
+  }};
 }
 
 /// Of what the flags describe.
-CompileFor prepareFlags(const Arguments &arguments) {
+Source prepareFlags(const Arguments &arguments) {
   if (arguments.has("from"))
     fail("--from: expected a file to start from, got none; give FILE.mlir");
   Inputs inputs = loadInputs(arguments, Need::Types);
   printNotes(inputs);
-  return [desc = inputs.desc](const std::string &target, const CompileOptions &options) mutable {
-    desc.target = resolveTarget(target);
-    return compileAttention(desc, options);
-  };
+  return {inputs.desc.dtype,
+          [desc = inputs.desc](const std::string &target, const CompileOptions &options) mutable {
+            desc.target = target;
+            return compileAttention(desc, options);
+          }};
 }
 
 /// The machine code of `ptx`, whose target it is for.
@@ -111,7 +116,7 @@ std::vector<std::byte> makeCubin(const std::string &ptx, const std::string &targ
 }
 
 /// The bundle of the objects for all `targets`.
-std::string compileBundle(const CompileFor &compileFor, const std::vector<std::string> &targets,
+std::string compileBundle(const Source &source, const std::vector<std::string> &targets,
                           bool wantCubins, const CompileOptions &options) {
   if (options.emit != Stage::Obj)
     fail("--emit: expected obj for a bundle, got ", nameOf(options.emit),
@@ -119,11 +124,11 @@ std::string compileBundle(const CompileFor &compileFor, const std::vector<std::s
   std::vector<std::string> objects;
   std::vector<BundleImage> images;
   for (const std::string &target : targets) {
-    const std::string name = resolveTarget(target);
+    const std::string name = resolveTarget(target, source.type);
     CompileOptions own = options;
     if (!own.dumpStages.empty())
       own.dumpStages += "/" + name; // the stages of each target in a folder
-    objects.push_back(compileFor(name, own));
+    objects.push_back(source.compile(name, own));
     const bool isCPU = lookupTarget(name)->kind == TargetKind::CPU;
     images.push_back({name, isCPU ? BundleImage::Kind::Object : BundleImage::Kind::PTX, {}});
   }
@@ -162,13 +167,12 @@ void compile(Invocation &invocation) {
     fail("--cubins: expected a bundle, got one object; name the output FILE.bundle");
   if (isBundle && isFile && !arguments.has("target"))
     fail("expected the targets of a bundle, got none; give --target T1,T2");
-  const CompileFor compileFor =
-      isFile ? prepareFile(arguments, targets.size()) : prepareFlags(arguments);
+  const Source source = isFile ? prepareFile(arguments, targets.size()) : prepareFlags(arguments);
   if (!isFile && !arguments.has("target"))
-    invocation.settled = {"--target", resolveTarget("")};
-  const std::string result =
-      isBundle ? compileBundle(compileFor, targets, arguments.has("cubins"), options)
-               : compileFor(targets[0], options);
+    invocation.settled = {"--target", resolveTarget("", source.type)};
+  const std::string result = isBundle
+                                 ? compileBundle(source, targets, arguments.has("cubins"), options)
+                                 : source.compile(targets[0], options);
   if (!toStandardOutput)
     writeFileAtomically(output, {std::as_bytes(std::span(result))});
   else if (options.emit != Stage::Obj || output == "-")

@@ -17,7 +17,7 @@ void explain(Invocation &invocation) {
   const Arguments &arguments = invocation.arguments;
   Inputs inputs = loadInputs(arguments, Need::Sizes);
   printNotes(inputs);
-  inputs.desc.target = resolveTarget(inputs.desc.target);
+  inputs.desc.target = resolveTarget(inputs.desc.target, inputs.desc.dtype);
   if (!arguments.has("target"))
     invocation.settled = {"--target", inputs.desc.target};
   const Explanation explanation = makeExplanation(inputs);

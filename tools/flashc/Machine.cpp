@@ -23,9 +23,10 @@ int deviceOf(const Arguments &arguments) {
   return static_cast<int>(arguments.integer("device", 0, 1023, 0));
 }
 
-std::string runnableTarget(const std::string &name, int device) {
+std::string runnableTarget(const AttentionDesc &desc, int device) {
+  const std::string &name = desc.target;
   if (name.empty() || name == "cpu")
-    return std::string(bestHostTarget().name);
+    return std::string(bestHostTarget(desc.dtype).name);
   if (name == "cuda")
     return cuda::bestDeviceTarget(device);
   const TargetInfo *target = lookupTarget(name);
@@ -48,7 +49,7 @@ std::string runnableTarget(const std::string &name, int device) {
     missing += (missing.empty() ? "" : ", ") + feature;
   if (!missing.empty())
     fail("--target: expected a target that this machine runs, got ", name, ", which needs ",
-         missing, "; leave --target out for ", bestHostTarget().name);
+         missing, "; leave --target out for ", bestHostTarget(desc.dtype).name);
   return name;
 }
 

@@ -8,6 +8,7 @@
 #ifndef FLASHC_TOOLS_FLASHC_MACHINE_H
 #define FLASHC_TOOLS_FLASHC_MACHINE_H
 
+#include "runtime/API/AttentionDesc.h"
 #include "runtime/API/KernelInfo.h"
 #include "tools/flashc/CommandLine.h"
 
@@ -20,9 +21,9 @@ Flag graphFlag();
 /// The GPU that --device names, 0 where it is not given.
 int deviceOf(const Arguments &arguments);
 
-/// The name of `target` ("" or "cpu": the best of this machine's processor; "cuda": of GPU `device`), after a
-/// check that it runs there.
-std::string runnableTarget(const std::string &target, int device);
+/// The name of the target of `desc` ("" or "cpu": the best of this machine's processor for its type; "cuda": of
+/// GPU `device`), after a check that it runs there.
+std::string runnableTarget(const AttentionDesc &desc, int device);
 
 /// Throws Error where --device or --graph is given and `target` is not a GPU's.
 void checkDeviceFlags(const Arguments &arguments, const std::string &target);

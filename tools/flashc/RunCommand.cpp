@@ -34,7 +34,7 @@ MadeObject takeObject(Invocation &invocation, Inputs &inputs) {
       fail("expected either --object or --target, got both; the object is compiled already");
     return {std::move(bytes)};
   }
-  inputs.desc.target = runnableTarget(inputs.desc.target, deviceOf(arguments));
+  inputs.desc.target = runnableTarget(inputs.desc, deviceOf(arguments));
   if (!arguments.has("target"))
     invocation.settled = {"--target", inputs.desc.target};
   const Progress progress("compiling");

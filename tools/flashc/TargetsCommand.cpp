@@ -67,15 +67,37 @@ void addGPUs(const GPUs &gpus, Table &machine) {
     machine.add({concat("gpu ", device.ordinal), describe(device)});
 }
 
+/// Names of the targets that this machine runs, from the slowest to the fastest for inputs of `type`.
+std::vector<std::string> namesFor(DType type) {
+  std::vector<std::string> names;
+  for (const TargetInfo *target : HostCPU::get().targetsFor(type))
+    names.emplace_back(target->name);
+  return names;
+}
+
+/// What the default is for inputs of `type`; "" on a machine below x86-64-v3.
+std::string bestFor(DType type) {
+  const std::vector<std::string> names = namesFor(type);
+  return names.empty() ? "" : names.back();
+}
+
+/// The default: one target, or two where bf16 has its own.
+std::string describeBest() {
+  const std::string best = bestFor(DType::F32), forBF16 = bestFor(DType::BF16);
+  if (best.empty())
+    return "none: x86-64-v3 is needed";
+  return best == forBF16 ? best : best + ", for bf16 " + forBF16;
+}
+
 void printTable() {
   const HostCPU &host = HostCPU::get();
   const GPUs gpus;
-  const TargetInfo *best = host.bestTarget();
+  const std::string best = bestFor(DType::F32), bestForBF16 = bestFor(DType::BF16);
   Table machine;
   machine.add({"cpu", host.brand()});
   machine.add({"processors", std::to_string(hardwareConcurrency())});
   machine.add({"features", join(host.features(), " ")});
-  machine.add({"best target", best ? std::string(best->name) : "none: x86-64-v3 is needed"});
+  machine.add({"best target", describeBest()});
   addGPUs(gpus, machine);
   machine.print(std::cout);
   std::cout << '\n';
@@ -88,8 +110,10 @@ void printTable() {
       const std::vector<std::string> missing = host.missingFeatures(target.requiredFeatures);
       if (!missing.empty())
         remark = "this machine lacks " + join(missing, ", ");
-      else if (&target == best)
-        remark = "the default";
+      else if (target.name == best)
+        remark = best == bestForBF16 ? "the default" : "the default, except for bf16";
+      else if (target.name == bestForBF16)
+        remark = "the default for bf16";
     } else if (&target == gpus.best()) {
       remark = "what cuda means here";
     }
@@ -121,13 +145,15 @@ void printDevicesJson(const GPUs &gpus) {
 void printJson() {
   const HostCPU &host = HostCPU::get();
   const GPUs gpus;
-  const TargetInfo *best = host.bestTarget();
+  const std::string best = bestFor(DType::F32);
   nlohmann::ordered_json machine;
   machine["kind"] = "machine";
   machine["cpu"] = host.brand();
   machine["processors"] = hardwareConcurrency();
   machine["features"] = host.features();
-  machine["best_target"] = best ? nlohmann::json(best->name) : nlohmann::json(nullptr);
+  machine["best_target"] = best.empty() ? nlohmann::json(nullptr) : nlohmann::json(best);
+  for (const DType type : {DType::F32, DType::BF16})
+    machine[concat(nameOf(type), "_targets")] = namesFor(type);
   machine["cuda_driver"] =
       gpus.driver.empty() ? nlohmann::json(nullptr) : nlohmann::json(gpus.driver);
   machine["no_cuda_driver"] = gpus.reason;
@@ -141,7 +167,7 @@ void printJson() {
     line["compiles"] = target.isSupported;
     line["reason"] = target.unsupportedReason;
     line["runs_here"] = host.canRun(target) || gpus.canRun(target);
-    line["best"] = &target == best || &target == gpus.best();
+    line["best"] = target.name == best || &target == gpus.best();
     line["missing_features"] =
         isCPU ? host.missingFeatures(target.requiredFeatures) : std::vector<std::string>();
     if (isCPU) {
@@ -177,6 +203,7 @@ this machine runs that code, and why not. '--target cpu', the default, is the be
 processor, '--target cuda' that of its first GPU (of GPU n with --device n).
 
 --json prints one object a line: the machine (kind "machine": cpu, processors, features, best_target,
+f32_targets and bf16_targets, those that it runs from the slowest to the fastest for inputs of that type,
 cuda_driver and, where that is null, the reason no_cuda_driver), every GPU (kind "device": device, name,
 compute_capability, multiprocessors, clock_ghz, memory_bytes, memory_gb_per_s, shared_bytes_per_block,
 l2_bytes, best_target), then every target (kind "cpu" or "gpu": target, compiles, reason, runs_here, best, missing_features and

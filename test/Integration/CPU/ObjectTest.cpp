@@ -68,7 +68,7 @@ AttentionCase makeRich(AttentionCase c) {
   c.lengthsQ = {20, 3};
   c.lengthsK = {70, 9};
   c.desc.wantLse = c.desc.wantRowMax = true;
-  c.desc.target = resolveTarget(c.desc.target);
+  c.desc.target = resolveTarget(c.desc.target, c.desc.dtype);
   return c;
 }
 

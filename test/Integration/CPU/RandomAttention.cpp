@@ -125,7 +125,7 @@ private:
       d.schedule = "paper";
       return;
     }
-    const TargetInfo &target = d.target.empty() ? bestHostTarget() : *lookupTarget(d.target);
+    const TargetInfo &target = d.target.empty() ? bestHostTarget(d.dtype) : *lookupTarget(d.target);
     ScheduleProblem problem = {d.headDim, d.resolvedValueDim(), d.dtype == DType::BF16};
     ScheduleSizes sizes;
     sizes.micro = {pick<int64_t>({1, 2, 3, 4, 5, 6}),

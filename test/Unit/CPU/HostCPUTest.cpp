@@ -37,11 +37,41 @@ TEST(HostCPU, NamesMissingFeatures) {
 }
 
 TEST(HostCPU, BestTargetRunsAndHasSchedules) {
-  const TargetInfo &best = bestHostTarget();
-  EXPECT_TRUE(HostCPU::get().canRun(best));
-  EXPECT_TRUE(best.isSupported);
-  EXPECT_THAT(HostCPU::get().missingFeatures(best.requiredFeatures), IsEmpty());
+  for (DType type : {DType::F32, DType::BF16, DType::F16}) {
+    const TargetInfo &best = bestHostTarget(type);
+    EXPECT_TRUE(HostCPU::get().canRun(best));
+    EXPECT_TRUE(best.isSupported);
+    EXPECT_THAT(HostCPU::get().missingFeatures(best.requiredFeatures), IsEmpty());
+    for (const TargetInfo *target : HostCPU::get().targetsFor(type))
+      EXPECT_TRUE(HostCPU::get().canRun(*target));
+  }
   EXPECT_FALSE(HostCPU::get().canRun(*lookupTarget("sm_80")));
+}
+
+std::vector<std::string_view> namesInOrder(DType type, double dotProductRate) {
+  std::vector<std::string_view> names;
+  for (const TargetInfo *target : orderTargets(type, dotProductRate))
+    names.push_back(target->name);
+  return names;
+}
+
+TEST(HostCPU, PrefersDotProductsWhereTheyAreFasterThanMultiplyAdds) {
+  EXPECT_THAT(namesInOrder(DType::BF16, 2),
+              ElementsAre("x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "x86-64-amx"));
+  EXPECT_THAT(namesInOrder(DType::BF16, 0.5),
+              ElementsAre("x86-64-v3", "x86-64-v4-bf16", "x86-64-v4", "x86-64-amx"));
+}
+
+TEST(HostCPU, OrdersOtherTypesByVectorsThenByFeatures) {
+  for (DType type : {DType::F32, DType::F16})
+    for (double rate : {0.5, 2.0})
+      EXPECT_THAT(namesInOrder(type, rate),
+                  ElementsAre("x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "x86-64-amx"));
+}
+
+TEST(HostCPU, KnowsTheRateOfDotProductsByTheMaker) {
+  __builtin_cpu_init();
+  EXPECT_EQ(HostCPU::get().dotProductRate(), __builtin_cpu_is("intel") ? 0.5 : 2);
 }
 
 TEST(HostCPU, TilesAreUsableWhereDetected) {
