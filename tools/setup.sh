@@ -22,7 +22,7 @@ die() {
 
 buildPackages=(
   ca-certificates ccache clang-22 cmake lld-22 libmlir-22-dev llvm-22-dev llvm-22-tools mlir-22-tools
-  ninja-build make libboost-dev libboost-program-options-dev libdlpack-dev libminizip-dev libstdc++-12-dev libxml2-dev libxxhash-dev
+  ninja-build make libboost-dev libboost-program-options-dev libdlpack-dev libminizip-dev libstdc++-12-dev libtbb-dev libxml2-dev libxxhash-dev
   libzstd-dev nlohmann-json3-dev zlib1g-dev)
 testPackages=(
   clang-format-22 libclang-rt-22-dev libgmock-dev libgtest-dev librapidcheck-dev python3 python3-venv)

@@ -9,13 +9,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <condition_variable>
 #include <exception>
+#include <map>
 #include <memory>
-#include <mutex>
 #include <pthread.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 using namespace flashc;
 
@@ -26,87 +25,76 @@ int maxThreads() {
   return count;
 }
 
-/// One parallel loop. Helpers hold it by shared_ptr: one that gets to run only after the loop has
-/// ended finds it closed and never touches `body`, which lives in the caller's frame.
+/// Workers do not survive a fork, and oneTBB neither notices nor starts others.
+std::atomic<bool> workersAreLost{false};
+
+void watchForks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { workersAreLost = true; });
+  (void)registered;
+}
+
+/// The calling thread's arenas by their number of threads. Each has a place that only the caller
+/// takes, so loops of many threads never wait for one another's places.
+class Arenas {
+public:
+  Arenas() { watchForks(); }
+  Arenas(const Arenas &) = delete;
+  Arenas &operator=(const Arenas &) = delete;
+  ~Arenas() {
+    // A worker may have held the scheduler's locks when the process was forked.
+    if (workersAreLost)
+      (void)arenas.release();
+  }
+
+  tbb::task_arena &get(int threads) {
+    constexpr unsigned placesOfCallers = 1;
+    return arenas->try_emplace(threads, threads, placesOfCallers).first->second;
+  }
+
+private:
+  std::unique_ptr<std::map<int, tbb::task_arena>> arenas =
+      std::make_unique<std::map<int, tbb::task_arena>>();
+};
+
+/// One parallel loop, on the caller's stack: it outlives its tasks.
 class Loop {
 public:
   Loop(int64_t n, const std::function<void(int64_t, int)> &body) : n(n), body(body) {}
 
-  /// The work of one pool thread; `body` may be entered only between join and leave.
-  void help() {
-    int worker;
-    {
-      std::lock_guard lock(mutex);
-      if (closed)
-        return;
-      worker = ++joined;
-      ++active;
-    }
-    work(worker);
-    // Notified under the lock: the caller cannot return before this thread lets go of it.
-    std::lock_guard lock(mutex);
-    if (--active == 0)
-      idle.notify_one();
+  void run(int64_t threads) {
+    tbb::task_group group(context);
+    for (int64_t helper = 1; helper < threads; ++helper)
+      group.run([this] { work(); });
+    work();
+    group.wait();
   }
 
-  /// The work of the calling thread, then the wait for the helpers that joined.
-  void run() {
-    work(0);
-    std::unique_lock lock(mutex);
-    closed = true;
-    idle.wait(lock, [&] { return active == 0; });
+  void rethrow() const {
     if (error)
       std::rethrow_exception(error);
   }
 
 private:
-  void work(int worker) {
+  /// Exceptions are carried by hand, past oneTBB's library, which may have another C++ runtime.
+  void work() noexcept {
     try {
+      const int worker = tbb::this_task_arena::current_thread_index();
       for (int64_t index; (index = next.fetch_add(1, std::memory_order_relaxed)) < n;)
         body(index, worker);
     } catch (...) {
-      next.store(n, std::memory_order_relaxed);
-      std::lock_guard lock(mutex);
-      if (!error)
+      if (context.cancel_group_execution()) // true for the first one alone
         error = std::current_exception();
+      next.store(n, std::memory_order_relaxed);
     }
   }
 
   const int64_t n;
   const std::function<void(int64_t, int)> &body;
   std::atomic<int64_t> next{0};
-  std::mutex mutex;
-  std::condition_variable idle;
-  int joined = 0;
-  int active = 0;
-  bool closed = false;
   std::exception_ptr error;
+  // Of nobody else's group, whose end would end this one.
+  tbb::task_group_context context{tbb::task_group_context::isolated};
 };
-
-/// The pool's threads are left to the end of the process: joining them from a static destructor
-/// would wait for user code. A forked child has none of them and begins again.
-std::atomic<boost::asio::thread_pool *> currentPool{nullptr};
-std::mutex poolMutex;
-
-void forgetPoolInChild() {
-  currentPool.store(nullptr);
-  poolMutex.unlock();
-}
-
-boost::asio::thread_pool &pool() {
-  if (auto *existing = currentPool.load(std::memory_order_acquire))
-    return *existing;
-  static const int registered =
-      pthread_atfork([] { poolMutex.lock(); }, [] { poolMutex.unlock(); }, forgetPoolInChild);
-  (void)registered;
-  std::lock_guard lock(poolMutex);
-  auto *created = currentPool.load();
-  if (!created) {
-    created = new boost::asio::thread_pool(size_t(std::max(1, maxThreads() - 1)));
-    currentPool.store(created, std::memory_order_release);
-  }
-  return *created;
-}
 
 } // namespace
 
@@ -115,16 +103,16 @@ int flashc::effectiveThreads(int threads) {
 }
 
 void flashc::parallelFor(int64_t n, int threads, const std::function<void(int64_t, int)> &body) {
-  if (n <= 0)
-    return;
-  int64_t helpers = std::min<int64_t>(effectiveThreads(threads), n) - 1;
-  if (helpers == 0) {
+  const int places = effectiveThreads(threads);
+  const int64_t used = std::min<int64_t>(places, n);
+  if (used <= 1 || workersAreLost) {
     for (int64_t index = 0; index < n; ++index)
       body(index, 0);
     return;
   }
-  auto loop = std::make_shared<Loop>(n, body);
-  for (int64_t helper = 0; helper < helpers; ++helper)
-    boost::asio::post(pool(), [loop] { loop->help(); });
-  loop->run();
+  thread_local Arenas arenas;
+  Loop loop(n, body);
+  // Isolated: a caller that waits for an inner loop does not begin with the outer one's.
+  arenas.get(places).execute([&] { tbb::this_task_arena::isolate([&] { loop.run(used); }); });
+  loop.rethrow();
 }

@@ -2,10 +2,11 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// One pool per process, started at the first parallel loop and never stopped.
+// oneTBB's threads, one set per process, started at the first parallel loop.
 // The calling thread always takes part and waits only for helpers that have
-// begun, so nested loops, loops of many user threads at once, and loops in a
-// forked child (which starts a pool of its own) cannot deadlock.
+// begun, so nested loops and loops of many user threads at once cannot
+// deadlock. A forked child has none of its parent's threads; where the parent
+// had run a loop on several, the child's callers do theirs alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FLASHC_RUNTIME_CPU_THREADPOOL_H
@@ -22,8 +23,8 @@ int effectiveThreads(int threads);
 
 /// Calls body(index, worker) once for each index in [0, n), on up to effectiveThreads(threads)
 /// threads, the caller among them. Indices are handed out one at a time in increasing order.
-/// `worker` is in [0, effectiveThreads(threads)) and names one thread for the whole loop (0 is the
-/// caller), so it may select private scratch. The first exception ends the loop early and is thrown
+/// `worker` is in [0, effectiveThreads(threads)), 0 for the caller, and no two threads have the same
+/// at a time, so it may select private scratch. The first exception ends the loop early and is thrown
 /// to the caller after all threads have left `body`.
 void parallelFor(int64_t n, int threads, const std::function<void(int64_t, int)> &body);
 

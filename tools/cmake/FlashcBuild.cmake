@@ -1,6 +1,7 @@
 # What every flashc target shares, and the helpers that declare targets.
 include(GNUInstallDirs)
 find_package(Threads REQUIRED)
+find_package(TBB REQUIRED)
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -fvisibility=hidden
                     -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
@@ -45,6 +46,15 @@ function(flashc_add_unittest name)
   set_tests_properties(${name} PROPERTIES ENVIRONMENT
     "FLASHC_CACHE_SIZE=0;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/test/Support/leaks.supp")
   set_property(GLOBAL APPEND PROPERTY FLASHC_TEST_TARGETS ${name})
+endfunction()
+
+# flashc_carry_tbb(TARGET): a program or library that runs kernels finds oneTBB beside itself, where the build
+# puts it, so that both can be taken to a machine that has none, or else in the system.
+function(flashc_carry_tbb target)
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  add_custom_command(TARGET ${target} POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy_if_different
+    $<TARGET_FILE:TBB::tbb> $<TARGET_FILE_DIR:${target}>/$<TARGET_SONAME_FILE_NAME:TBB::tbb>)
 endfunction()
 
 # flashc_strip(TARGET): tools are shipped stripped; sanitizer builds keep their symbols.

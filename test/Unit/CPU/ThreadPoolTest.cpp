@@ -110,4 +110,35 @@ TEST(ThreadPool, WorksInAForkedChild) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+/// Workers may be anywhere then, with the scheduler's locks held; but the child needs none of them.
+TEST(ThreadPool, AChildForkedDuringALoopEnds) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "the thread sanitizer does not follow threads of a forked child";
+#endif
+#endif
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    while (!stop)
+      parallelFor(100, 0, [](int64_t, int) {});
+  });
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(20);
+      std::atomic<int> count{0};
+      // A thread's arenas end with it.
+      std::thread([&] { parallelFor(1000, 0, [&](int64_t, int) { ++count; }); }).join();
+      parallelFor(1000, 0, [&](int64_t, int) { ++count; });
+      _exit(count == 2000 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  stop = true;
+  busy.join();
+}
+
 } // namespace
