@@ -64,14 +64,24 @@ std::vector<KeyShape> decodeKeyShapes(const ScheduleProblem &problem) {
   return shapes;
 }
 
-/// The exponentials of half a tile's scores overlap the products of the other half.
-int64_t keysAtATime(int64_t keys) { return keys % (2 * kFragment) == 0 ? keys / 2 : kFragment; }
+/// Whether the problem is that of decoding.
+bool isDecoding(const ScheduleProblem &problem) {
+  return problem.queries > 0 && problem.queries <= kFewQueries;
+}
+
+/// Keys whose scores a warp has at once. On tensor cores all of a tile's: ptxas overlaps their exponentials with
+/// products by itself. Else, the exponentials of half a tile are taken beside the products of the other half.
+int64_t keysAtATime(int64_t keys, const TargetInfo &target, const ScheduleProblem &problem) {
+  if (usesTensorCores(target, problem) && !isDecoding(problem))
+    return keys;
+  return keys % (2 * kFragment) == 0 ? keys / 2 : kFragment;
+}
 
 ScheduleSizes withShape(const BlockShape &block, const KeyShape &keys, const TargetInfo &target,
                         const ScheduleProblem &problem) {
   ScheduleSizes sizes;
   sizes.tile = {block.rows, keys.keys};
-  sizes.micro = {block.warpRows, keysAtATime(keys.keys)};
+  sizes.micro = {block.warpRows, keysAtATime(keys.keys, target, problem)};
   sizes.across = block.across;
   sizes.stages = keys.stages;
   sizes.queriesInRegisters =
@@ -154,7 +164,7 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
 
 ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
   BlockShape block = blockShape(target, problem);
-  bool decodes = problem.queries > 0 && problem.queries <= kFewQueries;
+  bool decodes = isDecoding(problem);
   if (decodes)
     block = {kFragment, kFragment, problem.valueDim <= 64 ? 2 : 4};
   // P in f16 overflows where it exceeds its row's first tile by 2^16, which real rows do; products on FMA
@@ -223,7 +233,7 @@ std::vector<ScheduleCandidate> considerGPUSchedules(const TargetInfo &target,
       ScheduleSizes sizes = chosen;
       sizes.tile[1] = keys;
       sizes.stages = stages;
-      sizes.micro[1] = keysAtATime(keys);
+      sizes.micro[1] = keysAtATime(keys, target, problem);
       if (sizes.tile[1] != chosen.tile[1] || sizes.stages != chosen.stages)
         add(number(keys) + " keys, " + number(stages) + " stages", sizes);
     }

@@ -4,7 +4,7 @@
 // share keys.
 
 module attributes {flash.target = #flash.target<"sm_80">} {
-  // Sections of heads: tiles of one number in a section follow one another.
+  // Under a mask, sections of heads: tiles of one number in a section follow one another, so that the longest come first.
   // CHECK-LABEL: func.func @attention_phase0
   // CHECK-SAME:    (%[[Q:.*]]: memref<?x?x4x32xbf16, {{[^%]*}}, %[[K:.*]]: memref<?x?x2x32xbf16,
   // CHECK-DAG:     %[[B:.*]] = memref.dim %[[Q]], %c0
@@ -17,6 +17,34 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   // CHECK:           scf.for
   // CHECK-NOT:       scf.for
   // CHECK:           flash.online_attention
+  func.func @attention(%q: tensor<?x?x4x32xbf16>, %k: tensor<?x?x2x32xbf16>) -> tensor<?x?x4x32xbf16> {
+    %m, %l, %acc = flash.online_attention %q, %k, %k
+      mask (%b: index, %h: index, %i: index, %j: index, %sq: index, %sk: index) {
+        %keep = arith.cmpi sle, %j, %i : index
+        flash.yield %keep : i1
+      }
+      {scale = 0.5 : f32,
+       schedule = #flash.schedule<tile = [64, 32], micro = [16, 16], strategy = online, stages = 2>}
+      : tensor<?x?x4x32xbf16>, tensor<?x?x2x32xbf16>, tensor<?x?x2x32xbf16>
+      -> tensor<?x4x?xf32>, tensor<?x4x?xf32>, tensor<?x4x?x32xf32>
+    %o, %lse = flash.finalize %m, %l, %acc
+      : tensor<?x4x?xf32>, tensor<?x4x?xf32>, tensor<?x4x?x32xf32> -> tensor<?x?x4x32xbf16>, tensor<?x4x?xf32>
+    return %o : tensor<?x?x4x32xbf16>
+  }
+}
+
+// -----
+
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // Without one, all tiles are alike: those of a head follow one another.
+  // CHECK-LABEL: func.func @attention_phase0
+  // CHECK-SAME:    (%[[Q:.*]]: memref<?x?x4x32xbf16, {{[^%]*}}, %[[K:.*]]: memref<?x?x2x32xbf16,
+  // CHECK-DAG:     %[[SQ:.*]] = memref.dim %[[Q]], %c1
+  // CHECK:         scf.forall (%[[N:.*]]) in (%{{.*}}) {
+  // CHECK:           %[[INSEQUENCE:.*]] = arith.remui %[[N]], %{{.*}}
+  // CHECK:           arith.divui %[[INSEQUENCE]], %[[PERHEAD:.*]] : index
+  // CHECK:           arith.remui %[[INSEQUENCE]], %[[PERHEAD]] : index
+  // CHECK:           tile.load %[[Q]]
   func.func @attention(%q: tensor<?x?x4x32xbf16>, %k: tensor<?x?x2x32xbf16>) -> tensor<?x?x4x32xbf16> {
     %m, %l, %acc = flash.online_attention %q, %k, %k
       {scale = 0.5 : f32,

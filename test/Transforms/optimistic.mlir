@@ -61,6 +61,39 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     return %o : tensor<?x?x?x64xbf16>
   }
 
+  // Scores that depend on positions are largest near the diagonal, as a rule: that is where the look goes, by itself.
+  // Without a mask, and with queries in shared memory, tiles are computed again 16 keys at a time.
+  // CHECK-LABEL: func.func @positional_phase0
+  // CHECK:         %[[DIAGONAL:.*]] = arith.subi %{{.*}}, %{{.*}} : index
+  // CHECK:         %[[LOOK:.*]] = scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c32
+  // CHECK:           tile.load {{.*}} -> tensor<16x64xbf16>
+  // CHECK:           flash.scores
+  // CHECK-NOT:     tile.peek
+  // CHECK:         scf.for
+  // CHECK:           flash.online_attention {{.*}}
+  // CHECK:         tile.all
+  // CHECK:         } else {
+  // CHECK:           scf.for {{.*}} step %c16
+  // CHECK:             tile.load {{.*}} -> tensor<16x64xbf16>
+  // CHECK:             tile.load {{.*}} -> tensor<16x64xbf16>
+  // CHECK:             flash.online_attention
+  // CHECK:               boundary
+  func.func @positional(%q: tensor<?x?x?x64xbf16> {flash.name = "q"}, %k: tensor<?x?x?x64xbf16> {flash.name = "k"},
+                        %v: tensor<?x?x?x64xbf16> {flash.name = "v"}) -> (tensor<?x?x?x64xbf16> {flash.name = "o"}) {
+    %o = flash.attention %q, %k, %v
+      score (%s: f32, %b: index, %h: index, %i: index, %j: index, %sq: index, %sk: index) {
+        %distance = arith.subi %i, %j : index
+        %integer = arith.index_cast %distance : index to i64
+        %bias = arith.sitofp %integer : i64 to f32
+        %sum = arith.subf %s, %bias : f32
+        flash.yield %sum : f32
+      }
+      {scale = 0.125 : f32,
+       schedule = #flash.schedule<tile = [64, 32], micro = [16, 16], strategy = online, stages = 2, reference = optimistic>}
+      : tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16> -> tensor<?x?x?x64xbf16>
+    return %o : tensor<?x?x?x64xbf16>
+  }
+
   // The row maximum must be exact, so that there is nothing to be optimistic about.
   // CHECK-LABEL: func.func @with_row_max_phase0
   // CHECK-NOT:     tile.peek

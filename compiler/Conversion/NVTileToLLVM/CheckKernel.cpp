@@ -84,7 +84,9 @@ private:
             return failure();
     bool movesMemory = isa<tile::LoadOp, tile::StoreOp, tile::GatherOp, nvtile::CopyOp,
                            memref::DimOp, memref::LoadOp, memref::ViewOp, memref::CastOp>(op);
-    bool readsStages = isa<nvtile::CopyOp, nvtile::ReadOp, nvtile::AllFiniteOp, nvtile::DotOp>(op);
+    bool readsStages =
+        isa<nvtile::AllocOp, nvtile::CopyOp, nvtile::ReadOp, nvtile::AllFiniteOp, nvtile::DotOp>(
+            op);
     for (OpOperand &operand : op.getOpOperands()) {
       Type type = operand.get().getType();
       bool isMisused = (isa<BaseMemRefType>(type) && !movesMemory) ||

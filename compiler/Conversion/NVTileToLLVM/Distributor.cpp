@@ -81,6 +81,10 @@ LogicalResult Distributor::lower(Operation &op) {
       })
       .Case([&](nvtile::AllocOp alloc) {
         auto type = cast<nvtile::SharedType>(alloc.getResult().getType());
+        if (alloc.getOver()) {
+          bufferOffsets[alloc.getResult()] = bufferOffsets.lookup(alloc.getOver());
+          return success();
+        }
         bufferOffsets[alloc.getResult()] = sharedBytes;
         sharedBytes += (type.getBytes() + 127) / 128 * 128;
         return success();
@@ -235,8 +239,8 @@ Value Distributor::computeElementwise(Operation *op, unsigned e) {
     }
     return arith::MulFOp::create(b, t.loc, get(op->getOperand(0), e), reciprocal);
   }
-  if (auto comparison = dyn_cast<arith::CmpIOp>(op))
-    if (Value result = comparePositions(comparison, e))
+  if (isa<arith::CmpIOp, arith::AndIOp>(op))
+    if (Value result = comparePositions(op->getResult(0), e))
       return result;
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())

@@ -11,6 +11,7 @@
 #ifndef FLASHC_COMPILER_CONVERSION_NVTILETOLLVM_DISTRIBUTOR_H
 #define FLASHC_COMPILER_CONVERSION_NVTILETOLLVM_DISTRIBUTOR_H
 
+#include "compiler/Conversion/NVTileToLLVM/AffineForm.h"
 #include "compiler/Conversion/NVTileToLLVM/ThreadBuilder.h"
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/IR/Flash.h"
@@ -86,13 +87,17 @@ private:
   mlir::Value compute(mlir::Value tile, unsigned e);
   mlir::Value computeElementwise(mlir::Operation *op, unsigned e);
   mlir::Value computeCoordinate(tile::CoordsOp op, unsigned e);
-  /// A comparison of positions as one of i32 against a constant; null where it is another one.
-  mlir::Value comparePositions(mlir::arith::CmpIOp op, unsigned e);
-  struct PositionDifference {
-    mlir::Value first; ///< i32, of the thread's first element
+  /// Comparisons of positions, all of which must hold, as one of i32 with a constant; null where `keep` is something
+  /// else.
+  mlir::Value comparePositions(mlir::Value keep, unsigned e);
+  /// Holds where first + rows * row + columns * column is negative, counted from the thread's first element.
+  struct PositionBound {
+    mlir::Value first; ///< i32
     int64_t rows, columns;
   };
-  std::optional<PositionDifference> positionDifference(mlir::arith::CmpIOp op);
+  PositionBound boundOf(mlir::Value comparison, const AffineForm &form);
+  /// The bounds that together are `keep`, of the same columns; none where it is something else.
+  std::optional<llvm::SmallVector<PositionBound>> positionBounds(mlir::Value keep);
   /// Whether any element of a mask may hold in the warp; null where that is not known.
   mlir::Value mayKeep(mlir::Value keep);
   /// What a turn of a loop carries on; a warp that can keep nothing passes its values on.

@@ -50,23 +50,30 @@ Value Distributor::computeCoordinate(tile::CoordsOp op, unsigned e) {
   return value;
 }
 
-std::optional<Distributor::PositionDifference> Distributor::positionDifference(arith::CmpIOp op) {
+/// x < y, x <= y, x > y or x >= y as a form that is negative where it holds.
+static std::optional<AffineForm> negativeForm(arith::CmpIOp op) {
   using Predicate = arith::CmpIPredicate;
   Predicate predicate = op.getPredicate();
-  bool isOrder = predicate == Predicate::slt || predicate == Predicate::sle ||
-                 predicate == Predicate::sgt || predicate == Predicate::sge;
-  std::optional<AffineForm> x = isOrder ? affineForm(op.getLhs()) : std::nullopt;
+  bool isLess = predicate == Predicate::slt || predicate == Predicate::sle;
+  if (!isLess && predicate != Predicate::sgt && predicate != Predicate::sge)
+    return {};
+  std::optional<AffineForm> x = affineForm(op.getLhs());
   std::optional<AffineForm> y = x ? affineForm(op.getRhs()) : std::nullopt;
   if (!y)
     return {};
-  AffineForm difference = x->minus(*y);
-  if (std::abs(difference.rows) > 1 || std::abs(difference.columns) > 1)
+  AffineForm form = isLess ? x->minus(*y) : y->minus(*x);
+  if (predicate == Predicate::sle || predicate == Predicate::sge)
+    form.constant -= 1;
+  if (std::abs(form.rows) > 1 || std::abs(form.columns) > 1)
     return {};
-  ThreadTile tile(cast<RankedTensorType>(op.getResult().getType()));
-  // In i32: tiles are small, so that a difference that does not fit decides all of their elements.
-  Value first = lookup(op.getResult(), tile.size());
+  return form;
+}
+
+Distributor::PositionBound Distributor::boundOf(Value comparison, const AffineForm &form) {
+  ThreadTile tile(cast<RankedTensorType>(comparison.getType()));
+  Value first = lookup(comparison, tile.size());
   if (!first) {
-    Value sum = arith::ConstantOp::create(b, t.loc, b.getI64IntegerAttr(difference.constant));
+    Value sum = arith::ConstantOp::create(b, t.loc, b.getI64IntegerAttr(form.constant));
     auto add = [&](Value value, int64_t sign) {
       if (!sign)
         return;
@@ -77,30 +84,56 @@ std::optional<Distributor::PositionDifference> Distributor::positionDifference(a
       sum = sign > 0 ? arith::AddIOp::create(b, t.loc, sum, value).getResult()
                      : arith::SubIOp::create(b, t.loc, sum, value).getResult();
     };
-    for (AffineForm::Term term : difference.terms)
+    for (AffineForm::Term term : form.terms)
       add(scalar(term.value), term.sign);
-    add(firstRow(tile), difference.rows);
-    add(firstColumn(tile), difference.columns);
+    add(firstRow(tile), form.rows);
+    add(firstColumn(tile), form.columns);
     auto bound = [&](int64_t value) {
       return arith::ConstantOp::create(b, t.loc, b.getI64IntegerAttr(value));
     };
+    // In i32: tiles are small, so that a sum that does not fit decides all of their elements.
     constexpr int64_t kFar = int64_t(1) << 30;
     sum = arith::MaxSIOp::create(b, t.loc, sum, bound(-kFar));
     sum = arith::MinSIOp::create(b, t.loc, sum, bound(kFar));
     first = arith::TruncIOp::create(b, t.loc, t.i32, sum);
-    define(op.getResult(), tile.size(), first);
+    define(comparison, tile.size(), first);
   }
-  return PositionDifference{first, difference.rows, difference.columns};
+  return {first, form.rows, form.columns};
 }
 
-Value Distributor::comparePositions(arith::CmpIOp op, unsigned e) {
-  std::optional<PositionDifference> difference = positionDifference(op);
-  if (!difference)
+std::optional<SmallVector<Distributor::PositionBound>> Distributor::positionBounds(Value keep) {
+  if (auto both = keep.getDefiningOp<arith::AndIOp>()) {
+    auto x = positionBounds(both.getLhs());
+    auto y = x ? positionBounds(both.getRhs()) : std::nullopt;
+    if (!y || x->front().columns != y->front().columns)
+      return {};
+    llvm::append_range(*x, *y);
+    return x;
+  }
+  auto comparison = keep.getDefiningOp<arith::CmpIOp>();
+  std::optional<AffineForm> form = comparison ? negativeForm(comparison) : std::nullopt;
+  if (!form)
     return {};
-  ThreadTile tile(cast<RankedTensorType>(op.getResult().getType()));
-  int64_t offset = difference->rows * tile.rowOffset(e) +
-                   (tile.isMatrix ? difference->columns * tile.columnOffset(e) : 0);
-  return arith::CmpIOp::create(b, t.loc, op.getPredicate(), difference->first, t.constant(-offset));
+  return SmallVector<PositionBound>{boundOf(keep, *form)};
+}
+
+Value Distributor::comparePositions(Value keep, unsigned e) {
+  auto bounds = positionBounds(keep);
+  if (!bounds)
+    return {};
+  ThreadTile tile(cast<RankedTensorType>(keep.getType()));
+  // The largest of a row's sums decides. Beside them lie the elements, and the first sum.
+  unsigned place = tile.size() + 1 + tile.rowOffset(e);
+  Value most = lookup(keep, place);
+  if (!most) {
+    for (const PositionBound &bound : *bounds) {
+      Value sum = t.add(bound.first, bound.rows * tile.rowOffset(e));
+      most = most ? arith::MaxSIOp::create(b, t.loc, most, sum).getResult() : sum;
+    }
+    define(keep, place, most);
+  }
+  int64_t offset = tile.isMatrix ? bounds->front().columns * tile.columnOffset(e) : 0;
+  return t.less(most, t.constant(-offset));
 }
 
 Value Distributor::mayKeep(Value keep) {
@@ -108,22 +141,15 @@ Value Distributor::mayKeep(Value keep) {
     Value x = mayKeep(both.getLhs()), y = mayKeep(both.getRhs());
     return x && y ? t.both(x, y) : (x ? x : y);
   }
-  auto comparison = keep.getDefiningOp<arith::CmpIOp>();
-  std::optional<PositionDifference> difference =
-      comparison ? positionDifference(comparison) : std::nullopt;
-  if (!difference)
+  auto bounds = positionBounds(keep);
+  if (!bounds)
     return {};
-  // The thread's element that is the likeliest to hold: the smallest difference, or the largest.
+  // The thread's element that is the likeliest to hold has the smallest sum.
+  const PositionBound &bound = bounds->front();
   ThreadTile tile(cast<RankedTensorType>(keep.getType()));
-  bool isLess = comparison.getPredicate() == arith::CmpIPredicate::slt ||
-                comparison.getPredicate() == arith::CmpIPredicate::sle;
-  auto reach = [&](int64_t coefficient, int64_t extent) -> int64_t {
-    return (coefficient < 0) == isLess ? coefficient * extent : 0;
-  };
-  int64_t offset = reach(difference->rows, (tile.rowBlocks - 1) * 16 + 8);
-  if (tile.isMatrix)
-    offset += reach(difference->columns, (tile.columnBlocks - 1) * 8 + 1);
-  Value holds = arith::CmpIOp::create(b, t.loc, comparison.getPredicate(), difference->first,
-                                      t.constant(-offset));
+  int64_t offset = bound.rows < 0 ? bound.rows * ((tile.rowBlocks - 1) * 16 + 8) : 0;
+  if (tile.isMatrix && bound.columns < 0)
+    offset += bound.columns * ((tile.columnBlocks - 1) * 8 + 1);
+  Value holds = t.less(bound.first, t.constant(-offset));
   return t.call("llvm.nvvm.vote.any.sync", t.i1, {t.constant(-1), holds});
 }

@@ -128,13 +128,23 @@ Value SharedBuffers::get(tile::LoadOp load, int64_t stages, unsigned n) {
   auto tensor = cast<RankedTensorType>(load.getTile().getType());
   auto type = nvtile::SharedType::get(load.getContext(), stages, tensor.getDimSize(0),
                                       tensor.getDimSize(1), tensor.getElementType());
-  Value &buffer = buffers[{type, n}];
-  if (!buffer) {
-    OpBuilder b = OpBuilder::atBlockBegin(&entry);
-    buffer = nvtile::AllocOp::create(b, load.getLoc(), type);
-    total += type.getBytes();
+  auto &known = buffers[n];
+  nvtile::AllocOp below;
+  for (nvtile::AllocOp buffer : known) {
+    auto its = cast<nvtile::SharedType>(buffer.getResult().getType());
+    if (its == type)
+      return buffer;
+    if (!buffer.getOver() && its.getBytes() >= type.getBytes())
+      below = buffer;
   }
-  return buffer;
+  OpBuilder b = OpBuilder::atBlockBegin(&entry);
+  if (below)
+    b.setInsertionPointAfter(below);
+  else
+    total += type.getBytes();
+  known.push_back(
+      nvtile::AllocOp::create(b, load.getLoc(), type, below ? below.getResult() : Value()));
+  return known.back();
 }
 
 SmallVector<Value> flashc::placeOf(tile::LoadOp load) {

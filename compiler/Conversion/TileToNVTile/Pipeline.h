@@ -51,13 +51,14 @@ llvm::SmallVector<LoopChain> findChains(mlir::Block &block);
 class SharedBuffers {
 public:
   explicit SharedBuffers(mlir::Block &entry) : entry(entry) {}
-  /// A buffer for the tile of `load` with so many stages; the n-th of its kind in a chain.
+  /// A buffer for the tile of `load`, the n-th of its chain, with so many stages. Chains follow one another, so that
+  /// their n-th buffers may share memory.
   mlir::Value get(tile::LoadOp load, int64_t stages, unsigned n);
   int64_t bytes() const { return total; }
 
 private:
   mlir::Block &entry;
-  llvm::DenseMap<std::pair<mlir::Type, unsigned>, mlir::Value> buffers;
+  llvm::DenseMap<unsigned, llvm::SmallVector<nvtile::AllocOp, 2>> buffers;
   int64_t total = 0;
 };
 

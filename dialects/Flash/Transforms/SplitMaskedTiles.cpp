@@ -24,11 +24,16 @@ namespace {
 
 /// |m| up to which s c - m c may be fused: 2^12 in units of the exponent.
 constexpr double kFusedReferenceBound = 4096 * llvm::numbers::ln2;
-/// Keys whose scores a reference is taken from: any will do.
-constexpr int64_t kPeekedKeys = 16;
+/// Keys whose scores a reference is taken from: any will do. Where scores depend on positions, so many are looked at
+/// in every kPeekStep of those near the diagonal, where scores that fall with the distance are largest.
+constexpr int64_t kPeekedKeys = 16, kPeekStep = 32;
 /// Sums of weights between which an optimistic reference has lost no accuracy: below, weights may have been
 /// flushed; the upper one is half of f32's range.
 constexpr double kLeastWeight = 0x1p-60, kMostWeight = 0x1p126;
+/// The same where LSE = m + log l is a result: what m and log l cancel is lost.
+constexpr double kLeastWeightOfLSE = 0x1p-24, kMostWeightOfLSE = 0x1p40;
+/// Keys at a time when a tile is computed again: rare, so what counts is that its code is short.
+constexpr int64_t kRescuedKeys = 16;
 
 /// Clones `loop` over [from, to) with `init`.
 scf::ForOp cloneLoop(OpBuilder &b, scf::ForOp loop, Value from, Value to, ValueRange init) {
@@ -99,7 +104,7 @@ bool isOptimistic(OnlineAttentionOp op) {
 /// overflowed, the reference is in the range of fused exponents, and the weights, at least 1 in sum where the first
 /// tile has a key of the row, did not vanish otherwise.
 Value emitCheck(OpBuilder &b, Location loc, OnlineAttentionOp op, Value reference, Value l,
-                Value acc) {
+                Value acc, bool isForLSE) {
   Index x(b, loc);
   TileMath math(b, loc, op.getBase());
   auto compare = [&](arith::CmpFPredicate predicate, Value value, double bound) -> Value {
@@ -107,8 +112,10 @@ Value emitCheck(OpBuilder &b, Location loc, OnlineAttentionOp op, Value referenc
   };
   Value size = math::AbsFOp::create(b, loc, reference);
   Value isRight = compare(arith::CmpFPredicate::OLE, size, kFusedReferenceBound);
-  isRight = x.both(isRight, compare(arith::CmpFPredicate::OGE, l, kLeastWeight));
-  isRight = x.both(isRight, compare(arith::CmpFPredicate::OLE, l, kMostWeight));
+  double least = isForLSE ? kLeastWeightOfLSE : kLeastWeight;
+  double most = isForLSE ? kMostWeightOfLSE : kMostWeight;
+  isRight = x.both(isRight, compare(arith::CmpFPredicate::OGE, l, least));
+  isRight = x.both(isRight, compare(arith::CmpFPredicate::OLE, l, most));
   // Rows of the tile beyond the last query do not matter.
   if (auto load = op.getQ().getDefiningOp<tile::LoadOp>()) {
     auto rowType = cast<RankedTensorType>(l.getType());
@@ -124,9 +131,9 @@ Value emitCheck(OpBuilder &b, Location loc, OnlineAttentionOp op, Value referenc
   return tile::AllOp::create(b, loc, b.getI1Type(), x.both(isFinite, math.broadcast(isRight, acc)));
 }
 
-/// The row maxima of the first keys of the tile at `from`, where it lies before `to`, else -inf. The loops that follow
-/// begin with that tile.
-Value emitPeek(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op, Value from, Value to) {
+/// The row maxima of the first keys in each `step` of [from, to), or -inf.
+scf::ForOp emitPeek(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op, Value from, Value to,
+                    Value step) {
   Location loc = loop.getLoc();
   auto body = [&](OpBuilder &inner, Location, Value j, ValueRange carried) {
     IRMapping map;
@@ -159,31 +166,88 @@ Value emitPeek(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op, Value from, 
                                      scores.getS());
     scf::YieldOp::create(inner, loc, TileMath(inner, loc, op.getBase()).maximum(carried[0], m));
   };
-  auto peek = scf::ForOp::create(b, loc, from, to, loop.getStep(), loop.getInitArgs()[0], body);
+  return scf::ForOp::create(b, loc, from, to, step, loop.getInitArgs()[0], body);
+}
+
+/// References for the rows: maxima of a few scores.
+Value emitReference(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op, const KeyLoops &loops,
+                    Value begin, Value end) {
+  Location loc = loop.getLoc();
+  Index x(b, loc);
+  auto at = op.getAt(); // b, h, i0, j0, sq, sk
+  bool isPositional = !op.getScore().empty() && !op.getScore().getArgument(4).use_empty();
+  if (isPositional) {
+    int64_t rows = cast<RankedTensorType>(op.getQ().getType()).getDimSize(0);
+    Value diagonal = x.sub(x.add(at[2], at[5]), at[4]);
+    Value from = x.max(x.min(diagonal, x.sub(end, 1)), begin);
+    from = x.add(begin, x.roundDown(x.sub(from, begin), kPeekedKeys));
+    Value to = x.min(x.add(from, rows), end);
+    return emitPeek(b, loop, op, from, to, x.constant(kPeekStep)).getResult(0);
+  }
+  // The tile that the loops begin with, a full one where there is one.
+  Value hasFull = x.lt(loops.fullBegin, loops.fullEnd);
+  Value first = x.select(hasFull, loops.fullBegin, begin);
+  Value last = x.select(hasFull, loops.fullEnd, end);
+  scf::ForOp peek =
+      emitPeek(b, loop, op, first, x.min(x.add(first, loop.getStep()), last), loop.getStep());
   peek->setAttr(tile::kPeekAttrName, b.getUnitAttr());
   return peek.getResult(0);
 }
 
-/// Exponents relative to the row maxima of one tile, a full one where there is one: the loops need no maximum and
-/// rescale nothing. Where that went wrong, all is computed again, exactly.
+/// Whether the kernel around `op` returns LSE.
+bool returnsLSE(Operation *op) {
+  WalkResult walked = op->getParentOfType<func::FuncOp>().walk([](FinalizeOp finalize) {
+    return finalize.getLse().use_empty() ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return walked.wasInterrupted();
+}
+
+/// Makes the tiles of `loop` smaller: `keys` at a time.
+void shrinkTiles(scf::ForOp loop, int64_t keys) {
+  loop.walk([&](OnlineAttentionOp op) {
+    OpBuilder b(op);
+    Index x(b, op.getLoc());
+    auto k = op.getK().getDefiningOp<tile::LoadOp>(), v = op.getV().getDefiningOp<tile::LoadOp>();
+    int64_t rows = cast<RankedTensorType>(op.getK().getType()).getDimSize(0);
+    if (!k || !v || rows <= keys || rows % keys != 0)
+      return;
+    for (tile::LoadOp load : {k, v}) {
+      auto type = cast<RankedTensorType>(load.getTile().getType());
+      load.getTile().setType(type.clone({keys, type.getDimSize(1)}));
+      b.setInsertionPoint(load);
+      load.getValidMutable()[0].assign(x.min(load.getValid()[0], keys));
+    }
+    b.setInsertionPoint(loop);
+    loop.setStep(x.constant(keys));
+  });
+}
+
+/// Whether shorter code here leaves the loops before as they are. ptxas orders instructions by the registers of the whole
+/// kernel: with masked tiles, or queries in registers too, exponentials would no longer overlap products.
+bool isShortRescueFree(OnlineAttentionOp op) {
+  auto schedule =
+      op->getParentOfType<func::FuncOp>()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+  return op.getMask().empty() && schedule.getQueries() == Placement::Shared;
+}
+
+/// Exponents relative to the maxima of a few scores: the loops need no maximum and rescale nothing. Where that went
+/// wrong, all is computed again, exactly.
 ValueRange emitOptimistic(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op,
                           const KeyLoops &loops, Value begin, Value end) {
   Location loc = loop.getLoc();
-  Index x(b, loc);
-  int64_t bc = cast<RankedTensorType>(op.getK().getType()).getDimSize(0);
-  Value hasFull = x.lt(loops.fullBegin, loops.fullEnd);
-  Value first = x.select(hasFull, loops.fullBegin, begin);
-  Value last = x.select(hasFull, loops.fullEnd, end);
-  Value m = emitPeek(b, loop, op, first, x.min(x.add(first, bc), last));
+  Value m = emitReference(b, loop, op, loops, begin, end);
   m = TileMath(b, loc, op.getBase()).safeReference(m);
   ValueRange state = emitLoops(b, loop, loops, {m, loop.getInitArgs()[1], loop.getInitArgs()[2]},
                                [](OnlineAttentionOp each) { each.setFixed(true); });
-  Value isRight = emitCheck(b, loc, op, m, state[1], state[2]);
+  Value isRight = emitCheck(b, loc, op, m, state[1], state[2], returnsLSE(op));
   auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), isRight, /*withElseRegion=*/true);
   branch->setAttr(tile::kRareElseAttrName, b.getUnitAttr());
   OpBuilder yes = branch.getThenBodyBuilder(), no = branch.getElseBodyBuilder();
   scf::YieldOp::create(yes, loc, ValueRange{m, state[1], state[2]});
-  scf::YieldOp::create(no, loc, cloneLoop(no, loop, begin, end, loop.getInitArgs()).getResults());
+  scf::ForOp exact = cloneLoop(no, loop, begin, end, loop.getInitArgs());
+  if (isShortRescueFree(op))
+    shrinkTiles(exact, kRescuedKeys);
+  scf::YieldOp::create(no, loc, exact.getResults());
   return branch.getResults();
 }
 

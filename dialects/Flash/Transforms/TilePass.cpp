@@ -24,8 +24,9 @@ using namespace flashc::flash;
 
 namespace {
 
-/// Heads whose K and V a GPU's second-level cache holds at once, at the lengths where it matters.
-constexpr int64_t kHeadsTogether = 8;
+/// Heads whose tiles alternate on a GPU where a mask makes some longer than others: the longest come first, the
+/// shortest fill the end. Where tiles are alike, one head after another loads least from memory.
+constexpr int64_t kHeadsTogether = 32;
 /// Parts of a sequence on a GPU: enough for all of its multiprocessors, few to merge.
 constexpr int64_t kMostParts = 64;
 /// Parts that a turn of the merging loop loads at once, so that it waits for memory once.
@@ -205,7 +206,7 @@ public:
     auto target = func->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttrName);
     if (target && lookupTarget(target.getName())->kind == TargetKind::GPU) {
       tiles.isOnDevice = true;
-      tiles.headsTogether = kHeadsTogether;
+      tiles.headsTogether = op.getMask().empty() ? 1 : kHeadsTogether;
       tiles.mostParts = kMostParts;
       tiles.keyTile = schedule.getTile()[1];
       mergedTogether = kMergedTogether;

@@ -81,6 +81,20 @@ int64_t SharedType::getRowBytes() const {
   return flashc::rowBytes(getColumns(), elementBytes(getElementType()));
 }
 
+LogicalResult AllocOp::verify() {
+  if (!getOver())
+    return success();
+  auto below = getOver().getDefiningOp<AllocOp>();
+  int64_t bytes = cast<SharedType>(getResult().getType()).getBytes();
+  int64_t available = cast<SharedType>(getOver().getType()).getBytes();
+  if (!below)
+    return emitOpError("(A1) expected memory below that is an nvtile.alloc's, got another value");
+  if (bytes > available)
+    return emitOpError("(A1) expected at most ")
+           << available << " bytes, those of the memory below, got " << bytes;
+  return success();
+}
+
 LogicalResult CopyOp::verify() {
   auto memory = cast<MemRefType>(getSource().getType());
   auto dims = getDims();

@@ -99,9 +99,17 @@ def NVTile_BlockIdOp : NVTile_Op<"block_id", [Pure]> {
 
 def NVTile_AllocOp : NVTile_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "Reserves shared memory for the whole kernel";
-  let description = [{ Example: `%k = nvtile.alloc : !nvtile.shared<2 x 64 x 128 x bf16>` }];
+  let description = [{
+    Where `over` is given, it is the memory of that buffer: what is written to one is lost to the other.
+
+    - (A1) the memory below is an `nvtile.alloc`'s, and has at least as many bytes.
+
+    Example: `%k = nvtile.alloc : !nvtile.shared<2 x 64 x 128 x bf16>`
+  }];
+  let arguments = (ins Optional<NVTile_SharedType>:$over);
   let results = (outs NVTile_SharedType:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "attr-dict `:` type($result) (`over` $over^ `:` type($over))?";
+  let hasVerifier = 1;
 }
 
 def NVTile_CopyOp : NVTile_Op<"copy", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {

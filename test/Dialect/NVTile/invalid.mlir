@@ -12,6 +12,23 @@ func.func private @F1_operand(tensor<128x64xf32, #nvtile.operand<warps = -1>>)
 
 // -----
 
+func.func @A1_alloc(%s: !nvtile.shared<2 x 64 x 64 x bf16>) {
+  // expected-error @below {{(A1) expected memory below that is an nvtile.alloc's, got another value}}
+  %t = nvtile.alloc : !nvtile.shared<1 x 64 x 64 x bf16> over %s : !nvtile.shared<2 x 64 x 64 x bf16>
+  return
+}
+
+// -----
+
+func.func @A1_bytes() {
+  %s = nvtile.alloc : !nvtile.shared<1 x 64 x 64 x bf16>
+  // expected-error @below {{(A1) expected at most 8192 bytes, those of the memory below, got 16384}}
+  %t = nvtile.alloc : !nvtile.shared<2 x 64 x 64 x bf16> over %s : !nvtile.shared<1 x 64 x 64 x bf16>
+  return
+}
+
+// -----
+
 func.func @P1_offsets(%m: memref<?x?xbf16>, %s: !nvtile.shared<1 x 16 x 16 x bf16>, %i: index) {
   // expected-error @below {{(P1) expected 2 offsets, two distinct dims of 'memref<?x?xbf16>' and two valid sizes, got 1, [0, 1] and 2}}
   nvtile.copy %m[%i] dims [0, 1] valid(%i, %i) to %s[%i] : memref<?x?xbf16>, !nvtile.shared<1 x 16 x 16 x bf16>

@@ -25,6 +25,8 @@ func.func @copies(%k: memref<?x?x?x64xbf16>, %b: index, %j: index, %h: index, %c
   %id = nvtile.block_id
   // CHECK: %[[S:.*]] = nvtile.alloc : <2 x 64 x 64 x bf16>
   %s = nvtile.alloc : !nvtile.shared<2 x 64 x 64 x bf16>
+  // CHECK: nvtile.alloc : <2 x 16 x 64 x bf16> over %[[S]] : !nvtile.shared<2 x 64 x 64 x bf16>
+  %small = nvtile.alloc : !nvtile.shared<2 x 16 x 64 x bf16> over %s : !nvtile.shared<2 x 64 x 64 x bf16>
   // CHECK: nvtile.copy %[[K]][%[[B]], %[[J]], %[[H]], %[[C0]]] dims [1, 3] valid(%[[N]], %[[C64]]) to %[[S]][%[[STAGE]]] : memref<?x?x?x64xbf16>, <2 x 64 x 64 x bf16>
   nvtile.copy %k[%b, %j, %h, %c0] dims [1, 3] valid(%n, %c64) to %s[%stage] : memref<?x?x?x64xbf16>, !nvtile.shared<2 x 64 x 64 x bf16>
   // CHECK: nvtile.commit
