@@ -59,12 +59,16 @@ public:
         sizes.queriesInRegisters =
             readCase<flash::Placement>(flash::symbolizePlacement, "shared or registers") ==
             flash::Placement::Registers;
+      else if (key == "values")
+        sizes.values = static_cast<ScheduleSizes::ValueCopy>(
+            readCase<flash::ValueCopy>(flash::symbolizeValueCopy, "ahead, late or instead"));
       else if (key == "reference")
         sizes.isOptimistic =
             readCase<flash::Reference>(flash::symbolizeReference, "exact or optimistic") ==
             flash::Reference::Optimistic;
       else
-        bad("tile, micro, rows, split, strategy, stages, across, blocks, queries or reference",
+        bad("tile, micro, rows, split, strategy, stages, across, blocks, queries, values or "
+            "reference",
             key);
     }
     if (!seen.count("split"))

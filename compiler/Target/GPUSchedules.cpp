@@ -44,16 +44,27 @@ BlockShape blockShape(const TargetInfo &target, const ScheduleProblem &problem) 
   return {64, 16, 2};
 }
 
-/// Keys of a tile and stages, best first.
+using ValueCopy = ScheduleSizes::ValueCopy;
+
+/// Keys of a tile, stages and when values are copied, best first.
 struct KeyShape {
   int64_t keys, stages;
+  ValueCopy values = ValueCopy::Ahead;
 };
 
 std::vector<KeyShape> keyShapes(const ScheduleProblem &problem) {
   // Small tiles at D = 128 leave room for two blocks on a multiprocessor.
   if (problem.headDim > 64 && problem.valueDim <= 128)
-    return {{32, 2}, {32, 1}, {16, 2}, {16, 1}};
-  return {{64, 2}, {48, 2}, {32, 2}, {16, 2}, {32, 1}, {16, 1}};
+    return {{32, 2}, {32, 1}, {16, 2}, {16, 1}, {16, 1, ValueCopy::Instead}};
+  return {{64, 2},
+          {64, 2, ValueCopy::Late},
+          {48, 2},
+          {32, 2},
+          {32, 2, ValueCopy::Late},
+          {16, 2},
+          {32, 1},
+          {16, 1},
+          {16, 1, ValueCopy::Instead}};
 }
 
 /// When decoding, what counts is how many bytes are on their way.
@@ -84,6 +95,7 @@ ScheduleSizes withShape(const BlockShape &block, const KeyShape &keys, const Tar
   sizes.micro = {block.warpRows, keysAtATime(keys.keys, target, problem)};
   sizes.across = block.across;
   sizes.stages = keys.stages;
+  sizes.values = keys.values;
   sizes.queriesInRegisters =
       usesTensorCores(target, problem) && problem.headDim <= 64 && problem.valueDim <= 64;
   return sizes;
@@ -113,7 +125,13 @@ int64_t gpuSharedBytes(const ScheduleSizes &sizes, const TargetInfo &target,
                        const ScheduleProblem &problem) {
   int64_t element = problem.isF32 ? 4 : 2;
   int64_t k = rowBytes(problem.headDim, element), v = rowBytes(problem.valueDim, element);
-  int64_t bytes = sizes.tile[0] * k + std::max<int64_t>(sizes.stages, 1) * sizes.tile[1] * (k + v);
+  int64_t stages = std::max<int64_t>(sizes.stages, 1);
+  int64_t staged = stages * k; // of a key and its value
+  if (sizes.values == ValueCopy::Instead)
+    staged = std::max(k, v);
+  else
+    staged += sizes.values == ValueCopy::Late ? v : stages * v;
+  int64_t bytes = sizes.tile[0] * k + sizes.tile[1] * staged;
   if (!usesTensorCores(target, problem))
     bytes += sizes.across * sizes.tile[0] * (sizes.tile[1] * 4 + 16);
   return bytes;
@@ -150,6 +168,8 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
            number(threads) + "; choose fewer rows, or more rows per warp";
   if (sizes.queriesInRegisters && !usesTensorCores(target, problem))
     return "expected queries in shared memory where products run on FMA units, got registers";
+  if (sizes.values == ValueCopy::Instead && sizes.stages > 1)
+    return "expected one stage with values instead of keys, got " + number(sizes.stages);
   if (int64_t bytes = gpuSharedBytes(sizes, target, problem); bytes > target.sharedMemoryPerBlock)
     return "expected at most " + number(target.sharedMemoryPerBlock) +
            " bytes of shared memory per block, got " + number(bytes) +
@@ -203,6 +223,7 @@ ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &
   sizes.rowsAreHeads = false;
   sizes.split = 0;
   sizes.stages = 1;
+  sizes.values = ValueCopy::Ahead;
   sizes.isOptimistic = false;
   sizes.tile = {roundUp(br, sizes.micro[0]), bc};
   sizes.micro[1] = kFragment;
@@ -214,6 +235,8 @@ ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &
       sizes.tile[1] -= kFragment;
     else if (sizes.tile[0] > sizes.micro[0])
       sizes.tile[0] -= sizes.micro[0];
+    else if (sizes.values == ValueCopy::Ahead)
+      sizes.values = ValueCopy::Instead;
     else
       break;
   }
@@ -233,6 +256,7 @@ std::vector<ScheduleCandidate> considerGPUSchedules(const TargetInfo &target,
       ScheduleSizes sizes = chosen;
       sizes.tile[1] = keys;
       sizes.stages = stages;
+      sizes.values = ValueCopy::Ahead;
       sizes.micro[1] = keysAtATime(keys, target, problem);
       if (sizes.tile[1] != chosen.tile[1] || sizes.stages != chosen.stages)
         add(number(keys) + " keys, " + number(stages) + " stages", sizes);

@@ -103,8 +103,8 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
     return "expected tile columns that are a multiple of the " + number(sizes.micro[1]) +
            " micro columns, got " + number(sizes.tile[1]);
   if (sizes.stages || sizes.across != 1 || sizes.blocks || sizes.queriesInRegisters ||
-      sizes.isOptimistic)
-    return "expected stages, across, blocks, queries and reference on GPU targets only";
+      sizes.values != ScheduleSizes::ValueCopy::Ahead || sizes.isOptimistic)
+    return "expected stages, across, blocks, queries, values and reference on GPU targets only";
   bool inTiles = usesTileRegisters(target, problem);
   if (inTiles && sizes.micro[0] % kTileRegisterSize != 0)
     return "expected micro rows that are a multiple of the " + number(kTileRegisterSize) +

@@ -41,6 +41,8 @@ struct ScheduleSizes {
   // GPUs only; see the attribute.
   int64_t stages = 0, across = 1, blocks = 0;
   bool queriesInRegisters = false;
+  enum class ValueCopy { Ahead, Late, Instead };
+  ValueCopy values = ValueCopy::Ahead;
   bool isOptimistic = false;
   bool operator==(const ScheduleSizes &) const = default;
 };

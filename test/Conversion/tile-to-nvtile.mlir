@@ -167,3 +167,133 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     return
   }
 }
+
+// -----
+
+// Late values have one stage: their copy begins with the turn, and is waited for before the product that reads them.
+#schedule = #flash.schedule<tile = [64, 32], micro = [16, 32], strategy = online, stages = 2, values = late>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // CHECK-LABEL: func.func @attention_phase0(
+  // CHECK-SAME:    %{{.*}}: memref<?x64xbf16>, %[[K:.*]]: memref<?x64xbf16>, %[[V:.*]]: memref<?x64xbf16>,
+  // CHECK-DAG:     %[[KS:.*]] = nvtile.alloc : <2 x 32 x 64 x bf16>
+  // CHECK-DAG:     %[[VS:.*]] = nvtile.alloc : <1 x 32 x 64 x bf16>
+  // CHECK:         nvtile.copy %[[K]]{{.*}} to %[[KS]][
+  // CHECK:         scf.for
+  // CHECK:           nvtile.wait 0
+  // CHECK:           nvtile.copy %[[V]]{{.*}} to %[[VS]][
+  // CHECK:           nvtile.commit
+  // CHECK:           nvtile.copy %[[K]]{{.*}} to %[[KS]][
+  // CHECK:           nvtile.commit
+  // CHECK:           nvtile.dot {{.*}}, %[[KS]][{{.*}}] {transpose_b}
+  // CHECK:           nvtile.wait 1
+  // CHECK:           nvtile.dot {{.*}}, %[[VS]][
+  func.func @attention_phase0(%q: memref<?x64xbf16>, %k: memref<?x64xbf16>, %v: memref<?x64xbf16>, %o: memref<?x64xf32>,
+                              %ws: memref<?xi8>)
+      attributes {flash.kernel = 0 : i64, flash.schedule = #schedule} {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %c64 = arith.constant 64 : index
+    %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+    %n = memref.dim %k, %c0 : memref<?x64xbf16>
+    scf.forall (%p) in (4) {
+      %i = arith.muli %p, %c64 : index
+      %qt = tile.load %q[%i, %c0] dims [0, 1] valid(%c64, %c64) : memref<?x64xbf16> -> tensor<64x64xbf16>
+      %all = scf.for %j = %c0 to %n step %c32 iter_args(%acc = %zeros) -> (tensor<64x64xf32>) {
+        %kt = tile.load %k[%j, %c0] dims [0, 1] valid(%c32, %c64) : memref<?x64xbf16> -> tensor<32x64xbf16>
+        %vt = tile.load %v[%j, %c0] dims [0, 1] valid(%c32, %c64) : memref<?x64xbf16> -> tensor<32x64xbf16>
+        %s = tile.dot %qt, %kt {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+        %w = arith.truncf %s : tensor<64x32xf32> to tensor<64x32xbf16>
+        %next = tile.dot %w, %vt init(%acc : tensor<64x64xf32>) : tensor<64x32xbf16>, tensor<32x64xbf16> -> tensor<64x64xf32>
+        scf.yield %next : tensor<64x64xf32>
+      }
+      tile.store %all, %o[%i, %c0] dims [0, 1] valid(%c64, %c64) : tensor<64x64xf32>, memref<?x64xf32>
+    }
+    return
+  }
+}
+
+// -----
+
+// With one stage of keys the next ones are copied once the scores are there.
+#schedule = #flash.schedule<tile = [64, 32], micro = [16, 32], strategy = online, stages = 1, values = late>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // CHECK-LABEL: func.func @attention_phase0(
+  // CHECK-SAME:    %{{.*}}: memref<?x64xbf16>, %[[K:.*]]: memref<?x64xbf16>, %[[V:.*]]: memref<?x64xbf16>,
+  // CHECK:         nvtile.copy %[[K]]
+  // CHECK:         scf.for
+  // CHECK:           nvtile.wait 0
+  // CHECK:           nvtile.copy %[[V]]
+  // CHECK:           nvtile.commit
+  // CHECK:           nvtile.dot {{.*}} {transpose_b}
+  // CHECK:           nvtile.wait 0
+  // CHECK:           nvtile.copy %[[K]]
+  // CHECK:           nvtile.commit
+  // CHECK:           nvtile.dot
+  func.func @attention_phase0(%q: memref<?x64xbf16>, %k: memref<?x64xbf16>, %v: memref<?x64xbf16>, %o: memref<?x64xf32>,
+                              %ws: memref<?xi8>)
+      attributes {flash.kernel = 0 : i64, flash.schedule = #schedule} {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %c64 = arith.constant 64 : index
+    %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+    %n = memref.dim %k, %c0 : memref<?x64xbf16>
+    scf.forall (%p) in (4) {
+      %i = arith.muli %p, %c64 : index
+      %qt = tile.load %q[%i, %c0] dims [0, 1] valid(%c64, %c64) : memref<?x64xbf16> -> tensor<64x64xbf16>
+      %all = scf.for %j = %c0 to %n step %c32 iter_args(%acc = %zeros) -> (tensor<64x64xf32>) {
+        %kt = tile.load %k[%j, %c0] dims [0, 1] valid(%c32, %c64) : memref<?x64xbf16> -> tensor<32x64xbf16>
+        %vt = tile.load %v[%j, %c0] dims [0, 1] valid(%c32, %c64) : memref<?x64xbf16> -> tensor<32x64xbf16>
+        %s = tile.dot %qt, %kt {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+        %w = arith.truncf %s : tensor<64x32xf32> to tensor<64x32xbf16>
+        %next = tile.dot %w, %vt init(%acc : tensor<64x64xf32>) : tensor<64x32xbf16>, tensor<32x64xbf16> -> tensor<64x64xf32>
+        scf.yield %next : tensor<64x64xf32>
+      }
+      tile.store %all, %o[%i, %c0] dims [0, 1] valid(%c64, %c64) : tensor<64x64xf32>, memref<?x64xf32>
+    }
+    return
+  }
+}
+
+// -----
+
+// Instead of keys: one buffer, filled twice a turn.
+#schedule = #flash.schedule<tile = [64, 32], micro = [16, 32], strategy = online, stages = 1, values = instead>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // CHECK-LABEL: func.func @attention_phase0(
+  // CHECK-SAME:    %{{.*}}: memref<?x64xbf16>, %[[K:.*]]: memref<?x64xbf16>, %[[V:.*]]: memref<?x64xbf16>,
+  // CHECK-SAME:    nvtile.shared_bytes = 12288 : i64
+  // CHECK:         %[[S:.*]] = nvtile.alloc : <1 x 32 x 64 x bf16>
+  // CHECK-NOT:     nvtile.alloc : <1 x 32
+  // CHECK:         scf.for
+  // CHECK:           nvtile.barrier
+  // CHECK:           nvtile.copy %[[K]]{{.*}} to %[[S]][
+  // CHECK:           nvtile.wait 0
+  // CHECK:           nvtile.dot {{.*}}, %[[S]][{{.*}}] {transpose_b}
+  // CHECK:           nvtile.barrier
+  // CHECK:           nvtile.copy %[[V]]{{.*}} to %[[S]][
+  // CHECK:           nvtile.wait 0
+  // CHECK:           nvtile.dot {{.*}}, %[[S]][
+  func.func @attention_phase0(%q: memref<?x64xbf16>, %k: memref<?x64xbf16>, %v: memref<?x64xbf16>, %o: memref<?x64xf32>,
+                              %ws: memref<?xi8>)
+      attributes {flash.kernel = 0 : i64, flash.schedule = #schedule} {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %c64 = arith.constant 64 : index
+    %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+    %n = memref.dim %k, %c0 : memref<?x64xbf16>
+    scf.forall (%p) in (4) {
+      %i = arith.muli %p, %c64 : index
+      %qt = tile.load %q[%i, %c0] dims [0, 1] valid(%c64, %c64) : memref<?x64xbf16> -> tensor<64x64xbf16>
+      %all = scf.for %j = %c0 to %n step %c32 iter_args(%acc = %zeros) -> (tensor<64x64xf32>) {
+        %kt = tile.load %k[%j, %c0] dims [0, 1] valid(%c32, %c64) : memref<?x64xbf16> -> tensor<32x64xbf16>
+        %vt = tile.load %v[%j, %c0] dims [0, 1] valid(%c32, %c64) : memref<?x64xbf16> -> tensor<32x64xbf16>
+        %s = tile.dot %qt, %kt {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+        %w = arith.truncf %s : tensor<64x32xf32> to tensor<64x32xbf16>
+        %next = tile.dot %w, %vt init(%acc : tensor<64x64xf32>) : tensor<64x32xbf16>, tensor<32x64xbf16> -> tensor<64x64xf32>
+        scf.yield %next : tensor<64x64xf32>
+      }
+      tile.store %all, %o[%i, %c0] dims [0, 1] valid(%c64, %c64) : tensor<64x64xf32>, memref<?x64xf32>
+    }
+    return
+  }
+}

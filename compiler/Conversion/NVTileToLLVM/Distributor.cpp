@@ -99,12 +99,14 @@ LogicalResult Distributor::lower(Operation &op) {
         return success();
       })
       .Case([&](nvtile::WaitOp wait) {
+        computeProductsBefore(wait);
         if (target.hasAsyncCopy)
           t.callVoid("llvm.nvvm.cp.async.wait.group", t.constant(wait.getPending()));
         t.barrier();
         return success();
       })
-      .Case([&](nvtile::BarrierOp) {
+      .Case([&](nvtile::BarrierOp barrier) {
+        computeProductsBefore(barrier);
         t.barrier();
         return success();
       })
@@ -161,6 +163,12 @@ LogicalResult Distributor::lower(Operation &op) {
         b.clone(*other, scalars);
         return success();
       });
+}
+
+void Distributor::computeProductsBefore(Operation *op) {
+  for (auto dot : op->getBlock()->getOps<nvtile::DotOp>())
+    if (dot->isBeforeInBlock(op))
+      computeAll(dot.getResult());
 }
 
 void Distributor::computeAll(Value tile) {

@@ -81,6 +81,8 @@ private:
   /// What is used inside `op` and defined before it is computed here, where it is visible to both.
   void computeCaptures(mlir::Operation &op);
   void computeAll(mlir::Value tile);
+  /// Products read shared memory before the threads meet next, after which it may be written.
+  void computeProductsBefore(mlir::Operation *op);
 
   /// Element `e` of a register tile.
   mlir::Value get(mlir::Value tile, unsigned e);

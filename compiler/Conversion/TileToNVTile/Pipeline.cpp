@@ -196,12 +196,41 @@ private:
   IRMapping map;
 };
 
+/// The first op of the loop's body that multiplies what the turn computed with the tile of `load`; none where the tile
+/// meets a loaded one too.
+Operation *lateUse(tile::LoadOp load) {
+  Operation *first = nullptr;
+  for (Operation *user : load->getUsers()) {
+    auto dot = dyn_cast<tile::DotOp>(user);
+    if (!dot || dot.getA().getDefiningOp<tile::LoadOp>())
+      return nullptr;
+    if (!first || dot->isBeforeInBlock(first))
+      first = dot;
+  }
+  return first;
+}
+
 class ChainPipeline {
 public:
-  ChainPipeline(LoopChain &chain, int64_t stages, SharedBuffers &buffers)
+  ChainPipeline(LoopChain &chain, int64_t stages, flash::ValueCopy values, SharedBuffers &buffers)
       : chain(chain), stages(stages), step(chain.loops.front().getStep()) {
-    for (auto [n, load] : llvm::enumerate(chain.loads.front()))
-      shared.push_back(buffers.get(load, stages, n));
+    bool isPlain = values == flash::ValueCopy::Ahead;
+    for (tile::LoadOp load : chain.loads.front())
+      isLate.push_back(!isPlain && lateUse(load));
+    hasLate = llvm::is_contained(isLate, true);
+    isInstead = values == flash::ValueCopy::Instead && hasLate;
+    distance = stages > 1 || (hasLate && !isInstead) ? std::max<int64_t>(stages - 1, 1) : 0;
+    shared.resize(isLate.size());
+    // Of buffers for one memory the largest comes first.
+    SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, isLate.size()));
+    auto columns = [&](unsigned n) {
+      auto load = chain.loads.front()[n];
+      return cast<RankedTensorType>(load.getTile().getType()).getDimSize(1);
+    };
+    if (isInstead)
+      llvm::stable_sort(order, [&](unsigned a, unsigned b) { return columns(a) > columns(b); });
+    for (unsigned n : order)
+      shared[n] = buffers.get(chain.loads.front()[n], isLate[n] ? 1 : stages, isInstead ? 0 : n);
   }
 
   void emit(llvm::DenseMap<Value, SharedTile> &tiles) {
@@ -210,12 +239,17 @@ public:
       emitPeek(tiles);
     for (size_t n = 0; n < chain.loops.size(); ++n) {
       Value stage = emitTurn(n);
-      for (auto [load, buffer] : llvm::zip(chain.loads[n], shared))
-        tiles[load.getTile()] = {buffer, stage};
+      for (auto [load, buffer, late] : llvm::zip(chain.loads[n], shared, isLate))
+        tiles[load.getTile()] = {buffer, late ? zeroIn(chain.loops[n]) : stage};
     }
   }
 
 private:
+  static Value zeroIn(scf::ForOp loop) {
+    OpBuilder b = OpBuilder::atBlockBegin(loop.getBody());
+    return Index(b, loop.getLoc()).constant(0);
+  }
+
   /// Begins the copies of turn `turn` of the stream where there is one, given that it lies in loop `from` or a
   /// later one.
   void emitCopies(OpBuilder &b, Location loc, size_t from, Value turn, Value stage) {
@@ -239,8 +273,9 @@ private:
           old = x.select(isHere, value, old);
       }
     }
-    for (auto [place, load, buffer] : llvm::zip(places, chain.loads.front(), shared))
-      flashc::emitCopy(inner, load, place, {buffer, stage});
+    for (auto [place, load, buffer, late] : llvm::zip(places, chain.loads.front(), shared, isLate))
+      if (!late)
+        flashc::emitCopy(inner, load, place, {buffer, stage});
   }
 
   /// The stream's first tiles lie in stage 0; without stages to spare they are loaded for the look alone.
@@ -248,18 +283,18 @@ private:
     OpBuilder b = OpBuilder::atBlockBegin(chain.peek.getBody());
     Location loc = chain.peek.getLoc();
     Value zero = Index(b, loc).constant(0);
-    if (stages == 1)
+    if (!distance)
       nvtile::BarrierOp::create(b, loc);
     BodyCloner cloner(b, chain.peek, chain.peek.getInductionVar());
     for (tile::LoadOp load : chain.peekLoads) {
       auto like = llvm::find_if(chain.loads.front(),
                                 [&](tile::LoadOp other) { return isPrefix(load, other); });
       SharedTile place = {shared[like - chain.loads.front().begin()], zero};
-      if (stages == 1)
+      if (!distance)
         flashc::emitCopy(b, load, cloner.clone(placeOf(load)), place);
       tiles[load.getTile()] = place;
     }
-    if (stages == 1)
+    if (!distance)
       nvtile::CommitOp::create(b, loc);
     nvtile::WaitOp::create(b, loc, std::max<int64_t>(stages - 2, 0));
   }
@@ -277,11 +312,11 @@ private:
     }
     // Threads may still read what an earlier chain left in the buffers.
     nvtile::BarrierOp::create(b, loc);
-    for (int64_t s = 0; s + 1 < stages; ++s) {
+    for (int64_t s = 0; s < distance; ++s) {
       emitCopies(b, loc, 0, x.constant(s), x.constant(s));
       nvtile::CommitOp::create(b, loc);
     }
-    if (stages == 1)
+    if (!distance)
       nvtile::CommitOp::create(b, loc);
   }
 
@@ -314,26 +349,61 @@ private:
     Location loc = loop.getLoc();
     Index x(b, loc);
     Value j = loop.getInductionVar();
-    if (stages == 1) {
+    if (stages == 1)
       stage = x.constant(0);
+    Operation *use = nullptr; // of the first late tile
+    for (auto [load, late] : llvm::zip(chain.loads[n], isLate))
+      if (Operation *its = late ? lateUse(load) : nullptr;
+          its && (!use || its->isBeforeInBlock(use)))
+        use = its;
+    if (!distance) {
       nvtile::BarrierOp::create(b, loc);
-      emitOwnCopies(b, n, j, stage);
+      emitOwnCopies(b, n, j, stage, false);
+      nvtile::CommitOp::create(b, loc);
+      nvtile::WaitOp::create(b, loc, 0);
+      if (!use)
+        return stage;
+      // The scores are there, and the memory of the keys is free.
+      b.setInsertionPoint(use);
+      nvtile::BarrierOp::create(b, loc);
+      emitOwnCopies(b, n, j, stage, true);
       nvtile::CommitOp::create(b, loc);
       nvtile::WaitOp::create(b, loc, 0);
       return stage;
     }
-    // All but the newest stages - 2 groups are complete: among them this turn's. The threads have met, so
-    // that nobody reads the stage that is filled next.
-    nvtile::WaitOp::create(b, loc, stages - 2);
-    Value ahead = x.constant(stages - 1);
-    Value filled =
-        stages == 2 ? x.sub(x.constant(1), stage) : x.rem(x.add(stage, ahead), x.constant(stages));
+    // All but the newest stages - 2 tiles have come: among them this turn's. The threads have met, so that nobody
+    // reads the stage that is filled next.
+    nvtile::WaitOp::create(b, loc, std::max<int64_t>(stages - 2, 0) * (use ? 2 : 1));
+    if (use) {
+      emitOwnCopies(b, n, j, x.constant(0), true);
+      nvtile::CommitOp::create(b, loc);
+      OpBuilder late(use);
+      if (stages > 1) {
+        nvtile::WaitOp::create(late, loc, 1);
+      } else { // now the one stage of the keys is free
+        nvtile::WaitOp::create(late, loc, 0);
+        b = late;
+      }
+    }
+    emitNextCopies(b, n, j, stage);
+    return stage;
+  }
+
+  /// Begins the copies of the turn that lies `distance` after loop `n`'s at `j`.
+  void emitNextCopies(OpBuilder &b, size_t n, Value j, Value stage) {
+    scf::ForOp loop = chain.loops[n];
+    Location loc = loop.getLoc();
+    Index x(b, loc);
+    Value ahead = x.constant(distance);
+    Value filled = stages == 1   ? stage
+                   : stages == 2 ? x.sub(x.constant(1), stage)
+                                 : x.rem(x.add(stage, ahead), x.constant(stages));
     Value next = x.add(j, x.mul(step, ahead));
     // Nearly always the loop's own; else those of a later loop, if there are any.
     auto branch = scf::IfOp::create(b, loc, x.lt(next, loop.getUpperBound()),
                                     /*withElseRegion=*/n + 1 < chain.loops.size());
     OpBuilder own = branch.getThenBodyBuilder();
-    emitOwnCopies(own, n, next, filled);
+    emitOwnCopies(own, n, next, filled, false);
     if (n + 1 < chain.loops.size()) {
       OpBuilder other = branch.getElseBodyBuilder();
       Index y(other, loc);
@@ -342,25 +412,30 @@ private:
       emitCopies(other, loc, n + 1, turn, filled);
     }
     nvtile::CommitOp::create(b, loc);
-    return stage;
   }
 
-  /// Begins the copies of loop `n`'s tiles at `j`.
-  void emitOwnCopies(OpBuilder &b, size_t n, Value j, Value stage) {
+  /// Begins the copies of loop `n`'s tiles at `j`, of late ones or of the others.
+  void emitOwnCopies(OpBuilder &b, size_t n, Value j, Value stage, bool ofLate) {
     BodyCloner cloner(b, chain.loops[n], j);
-    for (auto [load, buffer] : llvm::zip(chain.loads[n], shared))
-      flashc::emitCopy(b, load, cloner.clone(placeOf(load)), {buffer, stage});
+    for (auto [load, buffer, late] : llvm::zip(chain.loads[n], shared, isLate))
+      if (late == ofLate)
+        flashc::emitCopy(b, load, cloner.clone(placeOf(load)), {buffer, stage});
   }
 
   LoopChain &chain;
   int64_t stages;
+  /// Turns that a copy is begun ahead of its own.
+  int64_t distance;
   Value step;
   SmallVector<Value> shared, starts;
+  /// Per load of a turn, whether its tile is copied when the turn has begun.
+  SmallVector<bool> isLate;
+  bool hasLate, isInstead;
 };
 
 } // namespace
 
-void flashc::pipelineChain(LoopChain &chain, int64_t stages, SharedBuffers &buffers,
-                           llvm::DenseMap<Value, SharedTile> &tiles) {
-  ChainPipeline(chain, stages, buffers).emit(tiles);
+void flashc::pipelineChain(LoopChain &chain, int64_t stages, flash::ValueCopy values,
+                           SharedBuffers &buffers, llvm::DenseMap<Value, SharedTile> &tiles) {
+  ChainPipeline(chain, stages, values, buffers).emit(tiles);
 }

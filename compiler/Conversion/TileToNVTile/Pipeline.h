@@ -10,6 +10,7 @@
 #ifndef FLASHC_COMPILER_CONVERSION_TILETONVTILE_PIPELINE_H
 #define FLASHC_COMPILER_CONVERSION_TILETONVTILE_PIPELINE_H
 
+#include "dialects/Flash/IR/Flash.h"
 #include "dialects/NVTile/IR/NVTile.h"
 #include "dialects/Tile/IR/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -62,9 +63,10 @@ private:
   int64_t total = 0;
 };
 
-/// Emits the copies of a chain and notes where its tiles lie.
-void pipelineChain(LoopChain &chain, int64_t stages, SharedBuffers &buffers,
-                   llvm::DenseMap<mlir::Value, SharedTile> &tiles);
+/// Emits the copies of a chain and notes where its tiles lie. `values` says when the tiles are copied that meet what
+/// the turn has computed from others.
+void pipelineChain(LoopChain &chain, int64_t stages, flash::ValueCopy values,
+                   SharedBuffers &buffers, llvm::DenseMap<mlir::Value, SharedTile> &tiles);
 
 /// What says where the tile of `load` lies: offsets, the row of its page table where there is one, valid sizes.
 llvm::SmallVector<mlir::Value> placeOf(tile::LoadOp load);

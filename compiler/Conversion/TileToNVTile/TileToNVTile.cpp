@@ -90,7 +90,8 @@ private:
     }
     bool isFirst = true;
     for (LoopChain &chain : chains) {
-      pipelineChain(chain, std::max<int64_t>(schedule.getStages(), 1), buffers, shared);
+      pipelineChain(chain, std::max<int64_t>(schedule.getStages(), 1), schedule.getValues(),
+                    buffers, shared);
       if (isFirst && schedule.getQueries() == flash::Placement::Registers)
         readQueries(chain, single);
       isFirst = false;

@@ -83,6 +83,14 @@ def Flash_Reference : I32EnumAttr<"Reference", "what the exponents are taken rel
   let genSpecializedAttr = 0;
 }
 
+def Flash_ValueCopy : I32EnumAttr<"ValueCopy", "when the values of a tile of keys are copied", [
+    I32EnumAttrCase<"Ahead", 0, "ahead">,
+    I32EnumAttrCase<"Late", 1, "late">,
+    I32EnumAttrCase<"Instead", 2, "instead">]> {
+  let cppNamespace = "::flashc::flash";
+  let genSpecializedAttr = 0;
+}
+
 def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
   let summary = "How an attention op is executed";
   let description = [{
@@ -99,6 +107,8 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     - `across = n`: warps that share rows, each with a part of the columns of O (GPU).
     - `blocks = n`: blocks that should fit on a multiprocessor, which bounds a thread's registers (GPU; 0: no matter).
     - `queries = shared | registers`: where the tile of Q lies while the keys pass by (GPU).
+    - `values = ahead | late | instead`: the tile of V travels with that of K; or has one stage, filled while the scores
+      are computed; or lies in the memory of K, once the scores are computed (GPU).
     - `reference = exact | optimistic`: exponents relative to the running row maximum, or to that of the row's first
       tile, checked after the loop, with the exact strategy where that went wrong.
 
@@ -107,6 +117,7 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     - (H3) split is 0 or a positive multiple of Bc.
     - (H4) rows, split and an optimistic reference are for the online strategy.
     - (H5) stages and blocks are not negative, across is positive.
+    - (H6) values instead of keys go with one stage.
 
     What a target can hold is checked where the schedule meets the target
     (`compiler/Target/Schedule.h`), with the reason of each rejection.
@@ -124,6 +135,8 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
                         DefaultValuedParameter<"int64_t", "0">:$blocks,
                         DefaultValuedParameter<"::flashc::flash::Placement",
                                                "::flashc::flash::Placement::Shared">:$queries,
+                        DefaultValuedParameter<"::flashc::flash::ValueCopy",
+                                               "::flashc::flash::ValueCopy::Ahead">:$values,
                         DefaultValuedParameter<"::flashc::flash::Reference",
                                                "::flashc::flash::Reference::Exact">:$reference);
   let hasCustomAssemblyFormat = 1;

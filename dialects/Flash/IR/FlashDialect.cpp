@@ -64,6 +64,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   Strategy strategy = Strategy::Online;
   RowKind rows = RowKind::Queries;
   Placement queries = Placement::Shared;
+  ValueCopy values = ValueCopy::Ahead;
   Reference reference = Reference::Exact;
   int64_t split = 0, stages = 0, across = 1, blocks = 0;
   auto parseField = [&]() -> ParseResult {
@@ -89,17 +90,19 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       return parseCase<RowKind>(parser, symbolizeRowKind, "queries or heads", rows);
     if (key == "queries")
       return parseCase<Placement>(parser, symbolizePlacement, "shared or registers", queries);
+    if (key == "values")
+      return parseCase<ValueCopy>(parser, symbolizeValueCopy, "ahead, late or instead", values);
     if (key == "reference")
       return parseCase<Reference>(parser, symbolizeReference, "exact or optimistic", reference);
     return parser.emitError(loc, "expected tile, micro, strategy, rows, split, stages, across, "
-                                 "blocks, queries or reference, got '")
+                                 "blocks, queries, values or reference, got '")
            << key << "'";
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
     return {};
   return parser.getChecked<ScheduleAttr>(parser.getCurrentLocation(), parser.getContext(), tile,
                                          micro, strategy, rows, split, stages, across, blocks,
-                                         queries, reference);
+                                         queries, values, reference);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -117,6 +120,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", blocks = " << getBlocks();
   if (getQueries() != Placement::Shared)
     printer << ", queries = " << stringifyPlacement(getQueries());
+  if (getValues() != ValueCopy::Ahead)
+    printer << ", values = " << stringifyValueCopy(getValues());
   if (getReference() != Reference::Exact)
     printer << ", reference = " << stringifyReference(getReference());
   printer << ">";
@@ -125,7 +130,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                    llvm::ArrayRef<int64_t> tile, llvm::ArrayRef<int64_t> micro,
                                    Strategy strategy, RowKind rows, int64_t split, int64_t stages,
-                                   int64_t across, int64_t blocks, Placement, Reference reference) {
+                                   int64_t across, int64_t blocks, Placement, ValueCopy values,
+                                   Reference reference) {
   for (auto [name, sizes] : {std::pair("tile", tile), std::pair("micro", micro)})
     if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1)
       return emitError() << "(H1) expected two positive sizes for " << name << ", got [" << sizes
@@ -144,5 +150,7 @@ LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
     return emitError() << "(H5) expected stages and blocks of at least 0 and across of at least 1, "
                           "got "
                        << stages << ", " << blocks << " and " << across;
+  if (values == ValueCopy::Instead && stages > 1)
+    return emitError() << "(H6) expected one stage with values instead of keys, got " << stages;
   return success();
 }

@@ -63,6 +63,8 @@ namespace {
 
 /// Grid points of packed sequences on a device: a few for each multiprocessor of the largest.
 constexpr int64_t kMostBlocks = 4096;
+/// Parts of a sequence, over all heads, that keep a device busy; and parts that are merged quickly.
+constexpr int64_t kBusyParts = 128, kFewParts = 16;
 
 Value emitDim(OpBuilder &b, Location loc, Value memory, int64_t dim) {
   return b.createOrFold<memref::DimOp>(loc, memory, dim);
@@ -131,7 +133,7 @@ public:
     }
     n.parts = shape.split ? x.max(x.ceilDiv(n.sk, shape.split), one) : one;
     if (shape.split && shape.mostParts)
-      n.parts = x.min(n.parts, shape.mostParts);
+      n.parts = x.min(n.parts, mostParts(b));
     return n;
   }
 
@@ -147,7 +149,7 @@ public:
     if (!shape.forEachPart)
       return tiles;
     Value parts = x.add(x.div(emitKeys(b), shape.split), 1);
-    return x.mul(tiles, shape.mostParts ? x.min(parts, shape.mostParts) : parts);
+    return x.mul(tiles, shape.mostParts ? x.min(parts, mostParts(b)) : parts);
   }
 
   bool isExact() const { return isUniform || !shape.isOnDevice; }
@@ -265,7 +267,8 @@ public:
       p.keyBegin = x.mul(split, size);
       if (shape
               .mostParts) { // on a device, where a sequence may have fewer parts than its shape says
-        size = x.max(size, x.roundUp(x.ceilDiv(p.sk, shape.mostParts), shape.keyTile));
+        Value longest = x.div(x.add(p.sk, x.sub(mostParts(b), 1)), mostParts(b));
+        size = x.max(size, x.roundUp(longest, shape.keyTile));
         p.keyBegin = x.min(x.mul(split, size), p.sk);
       }
       p.keyEnd = x.min(x.add(p.keyBegin, size), p.sk);
@@ -274,6 +277,13 @@ public:
   }
 
 private:
+  /// Parts of a sequence at most: with all heads of keys they keep a device busy, and no more are to be merged.
+  Value mostParts(OpBuilder &b) {
+    Index x(b, loc);
+    Value few = x.div(x.constant(kBusyParts), x.max(kvHeads, one));
+    return x.min(x.max(few, x.constant(kFewParts)), shape.mostParts);
+  }
+
   /// The keys that a sequence has room for, or all keys where they are packed.
   Value emitKeys(OpBuilder &b) {
     Value rows = emitDim(b, loc, memory.k, 1);

@@ -16,6 +16,7 @@ ScheduleAttr flashc::flash::toAttribute(MLIRContext *context, const ScheduleSize
                            sizes.rowsAreHeads ? RowKind::Heads : RowKind::Queries, sizes.split,
                            sizes.stages, sizes.across, sizes.blocks,
                            sizes.queriesInRegisters ? Placement::Registers : Placement::Shared,
+                           static_cast<ValueCopy>(sizes.values),
                            sizes.isOptimistic ? Reference::Optimistic : Reference::Exact);
 }
 
@@ -29,6 +30,7 @@ ScheduleSizes flashc::flash::toSizes(ScheduleAttr schedule) {
   sizes.across = schedule.getAcross();
   sizes.blocks = schedule.getBlocks();
   sizes.queriesInRegisters = schedule.getQueries() == Placement::Registers;
+  sizes.values = static_cast<ScheduleSizes::ValueCopy>(schedule.getValues());
   sizes.isOptimistic = schedule.getReference() == Reference::Optimistic;
   return sizes;
 }

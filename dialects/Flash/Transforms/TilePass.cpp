@@ -13,6 +13,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
 
+#include <array>
+
 namespace flashc::flash {
 #define GEN_PASS_DEF_FLASHTILE
 #include "dialects/Flash/Transforms/Passes.h.inc"
@@ -27,10 +29,10 @@ namespace {
 /// Heads whose tiles alternate on a GPU where a mask makes some longer than others: the longest come first, the
 /// shortest fill the end. Where tiles are alike, one head after another loads least from memory.
 constexpr int64_t kHeadsTogether = 32;
-/// Parts of a sequence on a GPU: enough for all of its multiprocessors, few to merge.
+/// Parts of a sequence on a GPU, at most.
 constexpr int64_t kMostParts = 64;
-/// Parts that a turn of the merging loop loads at once, so that it waits for memory once.
-constexpr int64_t kMergedTogether = 4;
+/// Parts that are loaded at once when they are merged, so that each turn waits for memory once. Fewer are left each time.
+constexpr std::array<int64_t, 4> kMergedTogether = {8, 4, 2, 1};
 
 /// Emits the tile of each value that the function returns, by walking back from its definition.
 class TileEmitter {
@@ -209,7 +211,7 @@ public:
       tiles.headsTogether = op.getMask().empty() ? 1 : kHeadsTogether;
       tiles.mostParts = kMostParts;
       tiles.keyTile = schedule.getTile()[1];
-      mergedTogether = kMergedTogether;
+      mergedTogether.assign(kMergedTogether.begin(), kMergedTogether.end());
     }
     if (!schedule.getSplit())
       return emitKernel(0, tiles,
@@ -286,12 +288,12 @@ private:
     Index x(b, loc);
     SmallVector<Value> state = states.load(b, loc, point.firstPart, point.rows);
     Value begin = x.add(point.firstPart, 1), end = x.add(point.firstPart, point.parts);
-    // Several parts a turn as long as there are as many, then one.
-    Value whole = x.roundDown(x.sub(end, begin), mergedTogether);
-    Value middle = x.add(begin, whole);
-    if (mergedTogether > 1)
-      state = mergeRange(b, states, point, state, begin, middle, mergedTogether);
-    return mergeRange(b, states, point, state, mergedTogether > 1 ? middle : begin, end, 1);
+    for (int64_t together : mergedTogether) {
+      Value stop = x.add(begin, x.roundDown(x.sub(end, begin), together));
+      state = mergeRange(b, states, point, state, begin, stop, together);
+      begin = stop;
+    }
+    return state;
   }
 
   SmallVector<Value> mergeRange(OpBuilder &b, PartStates &states, const GridPoint &point,
@@ -330,7 +332,7 @@ private:
   OnlineAttentionOp op;
   Location loc;
   ScheduleAttr schedule;
-  int64_t mergedTogether = 1;
+  SmallVector<int64_t> mergedTogether = {1};
 };
 
 LogicalResult tileOnline(func::FuncOp func, OnlineAttentionOp op) {

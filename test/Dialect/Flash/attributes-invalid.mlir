@@ -30,7 +30,7 @@ func.func private @f() attributes {s = #flash.schedule<tile = [64, 64], micro = 
 
 // -----
 
-// expected-error @below {{expected tile, micro, strategy, rows, split, stages, across, blocks, queries or reference, got 'warps'}}
+// expected-error @below {{expected tile, micro, strategy, rows, split, stages, across, blocks, queries, values or reference, got 'warps'}}
 func.func private @f() attributes {s = #flash.schedule<warps = 2>}
 
 // -----
@@ -55,6 +55,12 @@ func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4
 // (H4) rows
 // expected-error @below {{(H4) expected rows of queries, no split and an exact reference with the standard strategy}}
 func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], strategy = standard, rows = heads>}
+
+// -----
+
+// (H6)
+// expected-error @below {{(H6) expected one stage with values instead of keys, got 2}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], stages = 2, values = instead>}
 
 // -----
 

@@ -48,11 +48,12 @@ std::string describe(const TargetInfo &target, const ScheduleProblem &problem) {
          (problem.queries ? " decoding" : "") + (problem.isPacked ? " packed" : "");
 }
 
-/// Whether the smallest tiles, 16 rows of Q, K, V and P each, fit. Those of large f32 heads do not lie in shared memory
-/// where there are less than 128 KiB.
+/// Whether the smallest tiles, 16 rows of Q, of K or V, and of P, fit. Those of the largest f32 heads do not where there
+/// are 64 KiB.
 bool isWithinReach(const TargetInfo &target, const ScheduleProblem &problem) {
   ScheduleSizes least = {{16, 16}, {16, 16}};
   least.stages = 1;
+  least.values = ScheduleSizes::ValueCopy::Instead;
   for (least.across = 1; least.across <= 4; least.across *= 2)
     if (rejectSchedule(least, target, problem).empty())
       return true;
@@ -81,8 +82,8 @@ TEST(GPUSchedules, PaperScheduleFitsToo) { expectFits(paperSchedule); }
 
 TEST(GPUSchedules, OnlyLargeF32HeadsAreBeyondAnyGPU) {
   forEachProblem([&](const TargetInfo &target, const ScheduleProblem &problem) {
-    bool isSmall = problem.headDim <= 304 && problem.valueDim <= 304;
-    if (!problem.isF32 || isSmall || target.sharedMemoryPerBlock > 128 * 1024)
+    bool isSmall = problem.headDim <= 480 && problem.valueDim <= 480;
+    if (!problem.isF32 || isSmall || target.sharedMemoryPerBlock > 64 * 1024)
       EXPECT_TRUE(isWithinReach(target, problem)) << describe(target, problem);
   });
 }
@@ -131,6 +132,13 @@ TEST(GPUSchedules, ThreadsAndSharedMemoryAreCounted) {
   // On FMA units P takes its place too.
   EXPECT_EQ(gpuSharedBytes(sizes, target, problemOf(64, 64, Input::F32)),
             128 * 272 + 2 * 64 * 2 * 272 + 128 * (64 * 4 + 16));
+  // Late values have one stage; instead of keys they take no more than what they are larger by.
+  sizes.values = ScheduleSizes::ValueCopy::Late;
+  EXPECT_EQ(gpuSharedBytes(sizes, target, problem), 128 * 128 + 3 * 64 * 128);
+  sizes.stages = 1;
+  sizes.values = ScheduleSizes::ValueCopy::Instead;
+  EXPECT_EQ(gpuSharedBytes(sizes, target, problem), 128 * 128 + 64 * 128);
+  EXPECT_EQ(gpuSharedBytes(sizes, target, problemOf(64, 128, Input::BF16)), 128 * 128 + 64 * 256);
 }
 
 // Each rejection says what was expected, what it got and what to do.
@@ -163,6 +171,8 @@ TEST(GPUSchedules, RejectionsNameTheRemedy) {
       "tile or fewer stages");
   EXPECT_EQ(reject([](ScheduleSizes &s) { s.tile[0] = 128, s.micro[0] = 64; }).substr(0, 53),
             "expected at most 255 registers per thread, got about ");
+  EXPECT_EQ(reject([](ScheduleSizes &s) { s.values = ScheduleSizes::ValueCopy::Instead; }),
+            "expected one stage with values instead of keys, got 2");
   EXPECT_EQ(rejectSchedule(
                 [] {
                   ScheduleSizes sizes = {{64, 32}, {16, 16}};
@@ -181,11 +191,12 @@ TEST(GPUSchedules, FieldsOfGPUsAreRefusedOnCPUs) {
        {+[](ScheduleSizes &s) { s.stages = 2; }, +[](ScheduleSizes &s) { s.across = 2; },
         +[](ScheduleSizes &s) { s.blocks = 2; },
         +[](ScheduleSizes &s) { s.queriesInRegisters = true; },
+        +[](ScheduleSizes &s) { s.values = ScheduleSizes::ValueCopy::Late; },
         +[](ScheduleSizes &s) { s.isOptimistic = true; }}) {
     ScheduleSizes sizes = chooseSchedule(target, problem);
     change(sizes);
     EXPECT_EQ(rejectSchedule(sizes, target, problem),
-              "expected stages, across, blocks, queries and reference on GPU targets only");
+              "expected stages, across, blocks, queries, values and reference on GPU targets only");
   }
 }
 
