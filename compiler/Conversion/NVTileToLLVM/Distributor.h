@@ -187,6 +187,11 @@ private:
   void computeFMAProduct(nvtile::DotOp op);
   /// Writes the left operand to the warp's part of shared memory; returns the address of the thread's first row.
   mlir::Value spillLeft(nvtile::DotOp op);
+  /// What keep drops or keeps of each of the thread's rows: a bit per term, of which a word has 32.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> keepBits(mlir::Value keep);
+  /// Whether terms k and on, `count` of them in one word of a row's, are kept.
+  llvm::SmallVector<mlir::Value> keptTerms(llvm::ArrayRef<mlir::Value> words, mlir::Value k,
+                                           int64_t count);
   llvm::SmallVector<mlir::Value> loadSharedFloats(mlir::Value address, int64_t count,
                                                   mlir::Type element);
 

@@ -4,7 +4,7 @@
 //
 // f32 inputs are multiplied in f32, and so is bf16 where tensor cores do not know it. Both operands are read
 // from shared memory, in a loop over the terms of the sums; a left operand in registers is written there first,
-// to a place of its warp's own.
+// to a place of its warp's own. Which terms count is known to threads as bits, one per term of each of their rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,7 @@ using namespace flashc;
 
 /// Terms that an iteration takes: 16 bytes of f32.
 static constexpr int64_t kTerms = 4;
-/// What stands for a dropped term: a NaN that no arithmetic gives, since those that it gives are 0x7fffffff.
-static constexpr int64_t kDropped = 0xffffffff, kArithmeticNaN = 0x7fffffff;
+static constexpr int64_t kWordBits = 32;
 
 SmallVector<Value> Distributor::loadSharedFloats(Value address, int64_t count, Type element) {
   Type type = VectorType::get(count, element);
@@ -52,18 +51,46 @@ Value Distributor::spillLeft(nvtile::DotOp op) {
     Value value = get(op.getA(), e);
     if (!isF32)
       value = arith::ExtFOp::create(b, t.loc, t.f32, value);
-    Value word = arith::BitcastOp::create(b, t.loc, t.i32, value);
-    if (op.getKeep()) {
-      Value isNaN = arith::CmpFOp::create(b, t.loc, arith::CmpFPredicate::UNO, value, value);
-      word = t.select(isNaN, t.constant(kArithmeticNaN), word);
-      word = t.select(get(op.getKeep(), e), word, t.constant(static_cast<int32_t>(kDropped)));
-    }
     LLVM::StoreOp::create(
-        b, t.loc, word,
+        b, t.loc, value,
         t.sharedPointer(address, tile.rowOffset(e) * leftPitch + tile.columnOffset(e) * 4));
   }
   t.syncWarp();
   return first;
+}
+
+SmallVector<SmallVector<Value>> Distributor::keepBits(Value keep) {
+  ThreadTile tile(cast<RankedTensorType>(keep.getType()));
+  constexpr int64_t blocksPerWord = kWordBits / 8;
+  Value firstColumn = t.mul(t.rem(t.threadId(), 4), 2);
+  SmallVector<SmallVector<Value>> rows(tile.rowBlocks * 2);
+  for (auto [r, words] : llvm::enumerate(rows))
+    for (int64_t from = 0; from < tile.columnBlocks; from += blocksPerWord) {
+      Value word = t.constant(0);
+      for (int64_t n = from; n < std::min(from + blocksPerWord, tile.columnBlocks); ++n)
+        for (int64_t i = 0; i < 2; ++i) {
+          Value bit = t.constant(static_cast<int32_t>(1u << ((n - from) * 8 + i)));
+          Value kept = get(keep, tile.element(r / 2, n, r % 2 * 2 + i));
+          word = t.bitOr(word, t.select(kept, bit, t.constant(0)));
+        }
+      word = arith::ShLIOp::create(b, t.loc, word, firstColumn);
+      for (int32_t mask : {1, 2}) // the four lanes that share a row
+        word = t.bitOr(word, t.shuffleXor(word, mask));
+      words.push_back(word);
+    }
+  return rows;
+}
+
+SmallVector<Value> Distributor::keptTerms(ArrayRef<Value> words, Value k, int64_t count) {
+  Value bits = words.back();
+  for (size_t n = words.size() - 1; n-- > 0;)
+    bits = t.select(t.less(k, t.constant((n + 1) * kWordBits)), words[n], bits);
+  bits = arith::ShRUIOp::create(b, t.loc, bits, t.rem(k, kWordBits));
+  SmallVector<Value> kept;
+  for (int64_t term = 0; term < count; ++term)
+    kept.push_back(arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne,
+                                         t.bitAnd(bits, int64_t(1) << term), t.constant(0)));
+  return kept;
 }
 
 void Distributor::computeFMAProduct(nvtile::DotOp op) {
@@ -73,6 +100,9 @@ void Distributor::computeFMAProduct(nvtile::DotOp op) {
   int64_t bytes = element.getIntOrFloatBitWidth() / 8, perChunk = 16 / bytes;
   auto leftType = dyn_cast<nvtile::SharedType>(op.getA().getType());
   Value spilled = leftType ? Value() : spillLeft(op);
+  SmallVector<SmallVector<Value>> keep;
+  if (op.getKeep())
+    keep = keepBits(op.getKeep());
   SmallVector<Value> acc = initial(op);
   Value stage = scalar(op.getStage());
   Value aStage = op.getAStage() ? scalar(op.getAStage()) : Value();
@@ -91,7 +121,9 @@ void Distributor::computeFMAProduct(nvtile::DotOp op) {
       address = t.add(address, t.mul(t.rem(column, perChunk), bytes));
       return loadSharedFloats(address, count, element);
     };
-    SmallVector<SmallVector<Value>> a; // per row, the terms
+    SmallVector<SmallVector<Value>> a, kept; // per row, the terms
+    for (ArrayRef<Value> words : keep)
+      kept.push_back(keptTerms(words, k, kTerms));
     for (int64_t r = 0; r < tile.rowBlocks * 2; ++r) {
       int64_t offset = r / 2 * 16 + r % 2 * 8;
       if (leftType) {
@@ -102,15 +134,9 @@ void Distributor::computeFMAProduct(nvtile::DotOp op) {
       a.push_back(loadSharedFloats(address, kTerms, t.f32));
     }
     SmallVector<Value> sums(loop.getRegionIterArgs());
-    auto accumulate = [&](unsigned e, Value x, Value y) {
-      Value sum = math::FmaOp::create(b, t.loc, x, y, sums[e]);
-      if (op.getKeep()) {
-        Value bits = arith::BitcastOp::create(b, t.loc, t.i32, x);
-        Value isDropped = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq, bits,
-                                                t.constant(static_cast<int32_t>(kDropped)));
-        sum = t.select(isDropped, sums[e], sum);
-      }
-      sums[e] = sum;
+    auto accumulate = [&](unsigned e, int64_t r, int64_t term, Value y) {
+      Value sum = math::FmaOp::create(b, t.loc, a[r][term], y, sums[e]);
+      sums[e] = keep.empty() ? sum : t.select(kept[r][term], sum, sums[e]);
     };
     for (int64_t n = 0; n < tile.columnBlocks; ++n) {
       SmallVector<SmallVector<Value>> y; // per column of two, the terms
@@ -133,7 +159,7 @@ void Distributor::computeFMAProduct(nvtile::DotOp op) {
       for (int64_t term = 0; term < kTerms; ++term)
         for (int64_t r = 0; r < tile.rowBlocks * 2; ++r)
           for (int64_t j = 0; j < 2; ++j)
-            accumulate(tile.element(r / 2, n, r % 2 * 2 + j), a[r][term], y[j][term]);
+            accumulate(tile.element(r / 2, n, r % 2 * 2 + j), r, term, y[j][term]);
     }
     scf::YieldOp::create(b, t.loc, sums);
   }

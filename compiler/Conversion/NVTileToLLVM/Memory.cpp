@@ -202,10 +202,6 @@ void Distributor::lowerStore(tile::StoreOp op) {
       arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne, t.bitAnd(lane, 1), t.constant(0));
   Value isHigh =
       arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne, t.bitAnd(lane, 2), t.constant(0));
-  auto trade = [&](Value word, int32_t mask) {
-    Value asFloat = arith::BitcastOp::create(b, t.loc, t.f32, word);
-    return arith::BitcastOp::create(b, t.loc, t.i32, t.shuffleXor(asFloat, mask)).getResult();
-  };
   for (int64_t m = 0; m < tile.rowBlocks; ++m)
     for (int64_t h = 0; h < 2; ++h)
       for (int64_t n = 0; n < tile.columnBlocks; n += 4) {
@@ -216,13 +212,13 @@ void Distributor::lowerStore(tile::StoreOp op) {
         // A transpose of 4 x 4 words in two rounds: first by pairs of lanes, then by pairs of pairs.
         for (int64_t k : {0, 2}) {
           Value sent = t.select(isOdd, w[k], w[k + 1]);
-          Value got = trade(sent, 1);
+          Value got = t.shuffleXor(sent, 1);
           w[k] = t.select(isOdd, got, w[k]);
           w[k + 1] = t.select(isOdd, w[k + 1], got);
         }
         for (int64_t k : {0, 1}) {
           Value sent = t.select(isHigh, w[k], w[k + 2]);
-          Value got = trade(sent, 2);
+          Value got = t.shuffleXor(sent, 2);
           w[k] = t.select(isHigh, got, w[k]);
           w[k + 2] = t.select(isHigh, w[k + 2], got);
         }

@@ -110,8 +110,9 @@ Value ThreadBuilder::barrierAnd(Value condition) {
 void ThreadBuilder::syncWarp() { callVoid("llvm.nvvm.bar.warp.sync", constant(-1)); }
 
 Value ThreadBuilder::shuffleXor(Value value, int32_t mask) {
-  return call("llvm.nvvm.shfl.sync.bfly.f32", f32,
-              {constant(-1), value, constant(mask), constant(kWarpSize - 1)});
+  bool isFloat = value.getType().isF32();
+  return call(isFloat ? "llvm.nvvm.shfl.sync.bfly.f32" : "llvm.nvvm.shfl.sync.bfly.i32",
+              value.getType(), {constant(-1), value, constant(mask), constant(kWarpSize - 1)});
 }
 
 /// The integer type of a register that holds `type`, and PTX's name and constraint of it.

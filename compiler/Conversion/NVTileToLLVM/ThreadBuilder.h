@@ -90,7 +90,7 @@ public:
   void keepRolled();
   mlir::Value barrierAnd(mlir::Value condition);
   void syncWarp();
-  /// `value` (f32) of the lane whose number differs in the bits of `mask`.
+  /// `value` (f32 or i32) of the lane whose number differs in the bits of `mask`.
   mlir::Value shuffleXor(mlir::Value value, int32_t mask);
   /// Loads a scalar from global memory where `condition` holds, else 0. Never touches memory otherwise.
   mlir::Value loadIf(mlir::Value condition, mlir::Value pointer, mlir::Type type);
