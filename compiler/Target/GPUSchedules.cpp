@@ -37,7 +37,9 @@ BlockShape blockShape(const TargetInfo &target, const ScheduleProblem &problem) 
   int64_t dv = roundUp(problem.valueDim, kFragment);
   if (!usesTensorCores(target, problem))
     return {dv <= 128 ? 64 : 32, 16, dv <= 128 ? 1 : (dv <= 256 ? 2 : 4)};
-  if (dv <= kColumnsOf32Rows && problem.headDim <= 192)
+  // Without cp.async threads hold a part of the next tile, and 32 rows leave no registers for it. Shared memory
+  // there is for one block on a multiprocessor, which gets twice the warps instead.
+  if (target.hasAsyncCopy && dv <= kColumnsOf32Rows && problem.headDim <= 192)
     return {128, 32, 1};
   if (dv <= kColumnsOf16Rows)
     return {128, 16, 1};
@@ -107,7 +109,7 @@ void chooseBlocks(ScheduleSizes &sizes, const TargetInfo &target, const Schedule
   int64_t bytes = gpuSharedBytes(sizes, target, problem) + 1024; // what the driver keeps for itself
   int64_t byMemory = target.sharedMemoryPerSM / bytes;
   int64_t byRegisters =
-      target.registersPerSM / (threads * roundUp(gpuRegisters(sizes, problem), 8));
+      target.registersPerSM / (threads * roundUp(gpuRegisters(sizes, target, problem), 8));
   sizes.blocks = std::clamp<int64_t>(std::min(byMemory, byRegisters), 1, 2);
 }
 
@@ -137,13 +139,20 @@ int64_t gpuSharedBytes(const ScheduleSizes &sizes, const TargetInfo &target,
   return bytes;
 }
 
-int64_t gpuRegisters(const ScheduleSizes &sizes, const ScheduleProblem &problem) {
+int64_t gpuRegisters(const ScheduleSizes &sizes, const TargetInfo &target,
+                     const ScheduleProblem &problem) {
   int64_t rows = sizes.micro[0];
   int64_t columns = roundUp(roundUp(problem.valueDim, kFragment) / kFragment, sizes.across) /
                     sizes.across * kFragment;
   int64_t registers = rows * (columns + sizes.micro[1]) / kWarpSize;
   if (sizes.queriesInRegisters)
     registers += rows * roundUp(problem.headDim, kFragment) / 2 / kWarpSize;
+  // Without cp.async the next tile is on its way in registers.
+  if (!target.hasAsyncCopy && sizes.stages > 1) {
+    int64_t element = problem.isF32 ? 4 : 2;
+    int64_t row = rowBytes(problem.headDim, element) + rowBytes(problem.valueDim, element);
+    registers += roundUp(sizes.tile[1] * row / 4, gpuThreads(sizes)) / gpuThreads(sizes);
+  }
   return registers + kOtherRegisters;
 }
 
@@ -176,7 +185,7 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
            "; choose a smaller tile or fewer stages";
   int64_t perThread =
       std::min(target.maxRegistersPerThread, target.registersPerSM / gpuThreads(sizes) / 8 * 8);
-  if (int64_t registers = gpuRegisters(sizes, problem); registers > perThread)
+  if (int64_t registers = gpuRegisters(sizes, target, problem); registers > perThread)
     return "expected at most " + number(perThread) + " registers per thread, got about " +
            number(registers) + "; choose fewer rows per warp, or more warps across";
   return "";

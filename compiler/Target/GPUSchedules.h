@@ -20,8 +20,10 @@ int64_t gpuThreads(const ScheduleSizes &sizes);
 int64_t gpuSharedBytes(const ScheduleSizes &sizes, const TargetInfo &target,
                        const ScheduleProblem &problem);
 
-/// Registers that a thread needs for its part of O, of the scores at hand, and of Q where that lies there.
-int64_t gpuRegisters(const ScheduleSizes &sizes, const ScheduleProblem &problem);
+/// Registers that a thread needs for its part of O, of the scores at hand, of Q where that lies there, and of the
+/// tiles that come through them.
+int64_t gpuRegisters(const ScheduleSizes &sizes, const TargetInfo &target,
+                     const ScheduleProblem &problem);
 
 /// Whether the tensor cores of `target` multiply the inputs' type; otherwise FMA units do.
 bool usesTensorCores(const TargetInfo &target, const ScheduleProblem &problem);

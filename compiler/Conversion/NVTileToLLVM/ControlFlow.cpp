@@ -39,6 +39,7 @@ Value Distributor::sumOverLanes(Value part) {
 }
 
 LogicalResult Distributor::lowerFor(scf::ForOp op) {
+  storeFetched();
   computeCaptures(*op);
   llvm::SmallDenseSet<unsigned> growing;
   for (unsigned i = 0; i < op.getNumResults(); ++i)
@@ -73,8 +74,12 @@ LogicalResult Distributor::lowerFor(scf::ForOp op) {
     spread(op.getRegionIterArgs(), loop.getRegionIterArgs());
     if (failed(lowerBlock(*op.getBody())))
       return failure();
+    SmallVector<Value> next;
     if (!inits.empty())
-      scf::YieldOp::create(b, t.loc, computeTurn(op, loop.getRegionIterArgs()));
+      next = computeTurn(op, loop.getRegionIterArgs());
+    storeFetched();
+    if (!inits.empty())
+      scf::YieldOp::create(b, t.loc, next);
     memo.pop_back();
   }
   spread(op.getResults(), loop.getResults());
@@ -124,12 +129,23 @@ SmallVector<Type> Distributor::flatTypes(TypeRange types) {
 
 LogicalResult Distributor::lowerIf(scf::IfOp op) {
   computeCaptures(*op);
-  auto branch =
-      scf::IfOp::create(b, op.getLoc(), flatTypes(op.getResultTypes()), scalar(op.getCondition()),
-                        /*withElseRegion=*/!op.getElseRegion().empty());
+  // Where threads meet in a branch, they have what was begun before it.
+  bool meets = op->walk([](Operation *inner) {
+                   return isa<nvtile::WaitOp, nvtile::BarrierOp>(inner) ? WalkResult::interrupt()
+                                                                        : WalkResult::advance();
+                 }).wasInterrupted();
+  if (meets)
+    storeFetched();
+  SmallVector<nvtile::CopyOp> escaping = escapingCopies(op);
+  SmallVector<Type> types = flatTypes(op.getResultTypes());
+  size_t numResults = types.size();
+  llvm::append_range(types, fetchedTypes(escaping));
+  bool hasElse = !op.getElseRegion().empty() || !types.empty();
+  auto branch = scf::IfOp::create(b, op.getLoc(), types, scalar(op.getCondition()), hasElse);
+  SmallVector<FetchedCopy> before = std::exchange(fetched, {});
   for (auto [from, to] : {std::pair(&op.getThenRegion(), &branch.getThenRegion()),
                           std::pair(&op.getElseRegion(), &branch.getElseRegion())}) {
-    if (from->empty())
+    if (to->empty())
       continue;
     OpBuilder::InsertionGuard guard(b);
     Block &block = to->front();
@@ -140,13 +156,19 @@ LogicalResult Distributor::lowerIf(scf::IfOp op) {
     std::optional<ThreadBuilder::RareScope> rare;
     if (from == &op.getElseRegion() && op->hasAttr(tile::kRareElseAttrName))
       rare.emplace(t);
-    if (failed(lowerBlock(from->front())))
-      return failure();
-    scf::YieldOp::create(b, t.loc,
-                         flatten(cast<scf::YieldOp>(from->front().getTerminator()).getOperands()));
+    SmallVector<Value> values;
+    if (!from->empty()) {
+      if (failed(lowerBlock(from->front())))
+        return failure();
+      values = flatten(cast<scf::YieldOp>(from->front().getTerminator()).getOperands());
+    }
+    llvm::append_range(values, yieldFetched(escaping));
+    scf::YieldOp::create(b, t.loc, values);
     memo.pop_back();
   }
-  spread(op.getResults(), branch.getResults());
+  fetched = std::move(before);
+  takeFetched(escaping, branch.getResults().drop_front(numResults));
+  spread(op.getResults(), branch.getResults().take_front(numResults));
   return success();
 }
 

@@ -102,11 +102,13 @@ LogicalResult Distributor::lower(Operation &op) {
         computeProductsBefore(wait);
         if (target.hasAsyncCopy)
           t.callVoid("llvm.nvvm.cp.async.wait.group", t.constant(wait.getPending()));
+        storeFetched();
         t.barrier();
         return success();
       })
       .Case([&](nvtile::BarrierOp barrier) {
         computeProductsBefore(barrier);
+        storeFetched();
         t.barrier();
         return success();
       })

@@ -51,6 +51,19 @@ inline bool isRegisterTile(mlir::Value value) {
   return llvm::isa<mlir::RankedTensorType>(value.getType());
 }
 
+/// The 16-byte chunks of a tile in shared memory over a block's threads: one for each in every round.
+struct ChunkGrid {
+  int64_t threads = 0, perRow = 1, total = 0;
+  mlir::Value thread, row0, chunk0; ///< i32, the latter of the thread's first chunk
+
+  /// Whether a thread's chunks lie in one column.
+  bool isRegular() const { return threads % perRow == 0; }
+  int64_t rowStep(int64_t n) const { return n * (threads / perRow); }
+  int64_t count() const { return (total + threads - 1) / threads; }
+  /// Whether all threads have an n-th chunk.
+  bool isFull(int64_t n) const { return (n + 1) * threads <= total; }
+};
+
 /// Memory of a kernel argument, or a view of one.
 struct ThreadMemory {
   mlir::Value pointer;                           ///< !llvm.ptr<1>
@@ -144,12 +157,61 @@ private:
   void lowerCopy(nvtile::CopyOp op);
   void copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin,
                   const std::optional<Pages> &pages);
+  /// Where the thread's chunks of a copy come from, and which of their bytes are there.
+  struct ChunkSource {
+    const ThreadMemory &memory;
+    mlir::Value origin; ///< of regular grids without pages: of the thread's first chunk
+    const std::optional<Pages> &pages;
+    ChunkGrid grid;
+    mlir::Value rowStride, validRows, validBytes;
+    int64_t wholeChunks = 0;
+    /// All rows are there; a chunk is there as a whole or not at all; all of them are.
+    bool isTall = false, isWhole = false, isWide = false;
+  };
+  ChunkGrid chunksOf(nvtile::SharedType type);
+  /// Row and chunk of the thread's n-th chunk; and whether it has one.
+  std::pair<mlir::Value, mlir::Value> chunkPlace(const ChunkGrid &grid, int64_t n);
+  mlir::Value hasChunk(const ChunkGrid &grid, int64_t n);
+  ChunkSource chunkSource(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin,
+                          const std::optional<Pages> &pages);
+  mlir::Value chunkOffset(const ChunkSource &source, mlir::Value row, mlir::Value chunk);
+  /// The address of the n-th chunk, null where pages are looked up; and that.
+  mlir::Value chunkAddress(const ChunkSource &source, int64_t n, mlir::Value row,
+                           mlir::Value chunk);
+  mlir::Value pagedChunkAddress(const ChunkSource &source, mlir::Value row, mlir::Value chunk,
+                                mlir::Value isInside);
+  /// How many bytes of a chunk are there.
+  mlir::Value bytesInside(const ChunkSource &source, mlir::Value chunk, mlir::Value isInside);
   void copyElements(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin,
                     const std::optional<Pages> &pages);
   /// Whether rows can be moved in 16-byte chunks: alignment, and neighbouring elements side by side.
   mlir::Value isChunked(const ThreadMemory &memory, int64_t columnDim);
   /// (row, column valid) of an element against the valid sizes of a load or store; i1.
   mlir::Value isValid(const ThreadTile &tile, mlir::ValueRange valid, unsigned e);
+
+  //===--- Copies through registers (FetchedCopy.cpp) ---===//
+
+  /// A tile on its way to shared memory: its chunks in registers, where `isThere` holds.
+  struct FetchedCopy {
+    mlir::Value dest, stage; ///< of the copy op
+    mlir::Value isThere;
+    llvm::SmallVector<mlir::Value> words;
+  };
+  /// Begins a copy without cp.async: loads are issued, and what they give is stored by storeFetched.
+  void fetch(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin,
+             const std::optional<Pages> &pages);
+  llvm::SmallVector<mlir::Value> loadChunks(const ChunkSource &source);
+  /// Stores what is on its way, before threads meet or a loop begins or a turn ends.
+  void storeFetched();
+  void storeFetched(const FetchedCopy &copy);
+  /// Copies that are on their way at the end of a block of a branch, and can be stored after it; one for each
+  /// place that they go to.
+  llvm::SmallVector<nvtile::CopyOp> escapingCopies(mlir::scf::IfOp branch);
+  /// What a block yields of the copies that escape from it or the other; their types; and taking them up again.
+  llvm::SmallVector<mlir::Value> yieldFetched(llvm::ArrayRef<nvtile::CopyOp> escaping);
+  void takeFetched(llvm::ArrayRef<nvtile::CopyOp> escaping, mlir::ValueRange values);
+  llvm::SmallVector<mlir::Type> fetchedTypes(llvm::ArrayRef<nvtile::CopyOp> escaping);
+  llvm::SmallVector<FetchedCopy> fetched;
 
   //===--- Products (Product.cpp, FMAProduct.cpp) ---===//
 

@@ -237,6 +237,10 @@ void Distributor::lowerStore(tile::StoreOp op) {
 // Copies to shared memory
 //===----------------------------------------------------------------------===//
 
+static int64_t threadsOf(func::FuncOp kernel) {
+  return kernel->getAttrOfType<IntegerAttr>(nvtile::kThreadsAttrName).getInt();
+}
+
 void Distributor::lowerCopy(nvtile::CopyOp op) {
   ThreadMemory memory = memoryOf(op.getSource());
   SmallVector<Value> offsets;
@@ -248,11 +252,8 @@ void Distributor::lowerCopy(nvtile::CopyOp op) {
   if (pages)
     offsets[rowDim] = t.indexConstant(0);
   Value origin = addressOf(memory, offsets, rowDim);
-  // Without cp.async a chunk is moved whole, so rows must consist of whole ones.
-  auto type = cast<nvtile::SharedType>(op.getDest().getType());
-  int64_t bytes = bytesOf(memory.elementType);
-  if (!target.hasAsyncCopy && type.getColumns() * bytes % kChunkBytes != 0)
-    return copyElements(op, memory, origin, pages);
+  if (!target.hasAsyncCopy)
+    return fetch(op, memory, origin, pages);
   auto branch =
       scf::IfOp::create(b, t.loc, isChunked(memory, op.getDims()[1]), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -262,97 +263,116 @@ void Distributor::lowerCopy(nvtile::CopyOp op) {
   copyElements(op, memory, origin, pages);
 }
 
-static int64_t threadsOf(func::FuncOp kernel) {
-  return kernel->getAttrOfType<IntegerAttr>(nvtile::kThreadsAttrName).getInt();
+ChunkGrid Distributor::chunksOf(nvtile::SharedType type) {
+  ChunkGrid grid;
+  grid.threads = threadsOf(kernel);
+  grid.perRow = type.getPaddedColumns() * bytesOf(type.getElementType()) / kChunkBytes;
+  grid.total = type.getRows() * grid.perRow;
+  grid.thread = t.threadId();
+  grid.row0 = t.div(grid.thread, grid.perRow);
+  grid.chunk0 = t.rem(grid.thread, grid.perRow);
+  return grid;
 }
 
-void Distributor::copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, Value origin,
-                             const std::optional<Pages> &pages) {
+std::pair<Value, Value> Distributor::chunkPlace(const ChunkGrid &grid, int64_t n) {
+  if (grid.isRegular())
+    return {t.add(grid.row0, grid.rowStep(n)), grid.chunk0};
+  Value number = t.add(grid.thread, n * grid.threads);
+  return {t.div(number, grid.perRow), t.rem(number, grid.perRow)};
+}
+
+Value Distributor::hasChunk(const ChunkGrid &grid, int64_t n) {
+  return t.less(t.add(grid.thread, n * grid.threads), t.constant(grid.total));
+}
+
+Distributor::ChunkSource Distributor::chunkSource(nvtile::CopyOp op, const ThreadMemory &memory,
+                                                  Value origin, const std::optional<Pages> &pages) {
+  ChunkSource source{memory, origin, pages, {}, {}, {}, {}};
   auto type = cast<nvtile::SharedType>(op.getDest().getType());
-  int64_t threads = threadsOf(kernel), bytes = bytesOf(memory.elementType);
-  int64_t perRow = type.getPaddedColumns() * bytes / kChunkBytes;
-  int64_t total = type.getRows() * perRow;
-  Value stage = scalar(op.getStage());
+  int64_t bytes = bytesOf(memory.elementType);
   Value rows = scalar(op.getValid()[0]), columns = scalar(op.getValid()[1]);
   auto constantOf = [](Value value) -> int64_t {
     APInt constant;
     return matchPattern(value, m_ConstantInt(&constant)) ? constant.getSExtValue() : -1;
   };
-  bool isTall = constantOf(rows) == type.getRows();
+  source.isTall = constantOf(rows) == type.getRows();
   int64_t knownBytes = constantOf(columns) < 0 ? -1 : constantOf(columns) * bytes;
-  // Whether a chunk lies inside or outside as a whole.
-  bool isWhole = knownBytes >= 0 && knownBytes % kChunkBytes == 0;
-  bool isWide = isWhole && knownBytes / kChunkBytes == perRow;
-  Value validRows = t.toI32(rows), validBytes = t.mul(t.toI32(columns), bytes);
-  Value rowStride = t.indexMul(memory.strides[op.getDims()[0]], t.indexConstant(bytes));
-  Value thread = t.threadId();
-  bool isRegular = threads % perRow == 0;
-  Value row0 = t.div(thread, perRow), chunk0 = t.rem(thread, perRow);
+  source.isWhole = knownBytes >= 0 && knownBytes % kChunkBytes == 0;
+  source.wholeChunks = knownBytes / kChunkBytes;
+  source.validRows = t.toI32(rows);
+  source.validBytes = t.mul(t.toI32(columns), bytes);
+  source.rowStride = t.indexMul(memory.strides[op.getDims()[0]], t.indexConstant(bytes));
+  source.grid = chunksOf(type);
+  source.isWide = source.isWhole && source.wholeChunks == source.grid.perRow;
   // The part of the address that is the thread's own stays the same from tile to tile.
-  auto offsetOf = [&](Value row, Value chunk) {
-    return t.indexAdd(t.indexMul(arith::IndexCastUIOp::create(b, t.loc, t.index, row), rowStride),
-                      arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(chunk, kChunkBytes)));
-  };
-  Value origin0 =
-      isRegular && !pages ? t.gep(origin, offsetOf(row0, chunk0), b.getI8Type()) : Value();
-  for (int64_t n = 0; n * threads < total; ++n) {
-    Value row, chunk = chunk0, source;
-    int64_t rowStep = n * (threads / perRow);
-    if (isRegular) {
-      row = t.add(row0, rowStep);
-    } else {
-      Value number = t.add(thread, n * threads);
-      row = t.div(number, perRow);
-      chunk = t.rem(number, perRow);
+  if (source.grid.isRegular() && !pages)
+    source.origin =
+        t.gep(origin, chunkOffset(source, source.grid.row0, source.grid.chunk0), b.getI8Type());
+  return source;
+}
+
+Value Distributor::chunkOffset(const ChunkSource &source, Value row, Value chunk) {
+  Value inRows = t.indexMul(arith::IndexCastUIOp::create(b, t.loc, t.index, row), source.rowStride);
+  return t.indexAdd(inRows,
+                    arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(chunk, kChunkBytes)));
+}
+
+Value Distributor::chunkAddress(const ChunkSource &source, int64_t n, Value row, Value chunk) {
+  if (source.pages)
+    return {}; // the row is looked up where it is known to be inside
+  if (source.grid.isRegular())
+    return t.gep(source.origin,
+                 t.indexMul(source.rowStride, t.indexConstant(source.grid.rowStep(n))),
+                 b.getI8Type());
+  return t.gep(source.origin, chunkOffset(source, row, chunk), b.getI8Type());
+}
+
+Value Distributor::pagedChunkAddress(const ChunkSource &source, Value row, Value chunk,
+                                     Value isInside) {
+  Value wide = arith::IndexCastUIOp::create(b, t.loc, t.index, row);
+  Value offset = pagedOffset(*source.pages, wide, isInside);
+  Value address = t.gep(source.origin, offset, memoryType(b, source.memory.elementType));
+  Value within = arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(chunk, kChunkBytes));
+  return t.gep(address, within, b.getI8Type());
+}
+
+Value Distributor::bytesInside(const ChunkSource &source, Value chunk, Value isInside) {
+  Value left = arith::SubIOp::create(b, t.loc, source.validBytes, t.mul(chunk, kChunkBytes));
+  left = arith::MinSIOp::create(b, t.loc, left, t.constant(kChunkBytes));
+  left = arith::MaxSIOp::create(b, t.loc, left, t.constant(0));
+  return t.select(isInside, left, t.constant(0));
+}
+
+void Distributor::copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, Value origin,
+                             const std::optional<Pages> &pages) {
+  Value stage = scalar(op.getStage());
+  ChunkSource source = chunkSource(op, memory, origin, pages);
+  const ChunkGrid &grid = source.grid;
+  for (int64_t n = 0; n < grid.count(); ++n) {
+    auto [row, chunk] = chunkPlace(grid, n);
+    Value address = chunkAddress(source, n, row, chunk);
+    OpBuilder::InsertionGuard guard(b);
+    if (!grid.isFull(n)) {
+      auto isMine = scf::IfOp::create(b, t.loc, hasChunk(grid, n), /*withElseRegion=*/false);
+      b.setInsertionPointToStart(isMine.thenBlock());
     }
-    if (!pages) // else emit looks the row up
-      source = isRegular
-                   ? t.gep(origin0, t.indexMul(rowStride, t.indexConstant(rowStep)), b.getI8Type())
-                   : t.gep(origin, offsetOf(row, chunk), b.getI8Type());
-    auto emit = [&] {
-      Value dest = t.sharedPointer(sharedAddress(op.getDest(), stage, row, chunk));
-      Value isInside = arith::ConstantIntOp::create(b, t.loc, t.i1, 1);
-      if (!isTall)
-        isInside = t.less(row, validRows);
-      if (pages) {
-        Value wide = arith::IndexCastUIOp::create(b, t.loc, t.index, row);
-        Value offset = pagedOffset(*pages, wide, isInside);
-        source = t.gep(origin, offset, memoryType(b, memory.elementType));
-        Value within = arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(chunk, kChunkBytes));
-        source = t.gep(source, within, b.getI8Type());
-      }
-      if (isWhole && !isWide)
-        isInside = t.both(isInside, t.less(chunk, t.constant(knownBytes / kChunkBytes)));
-      if (target.hasAsyncCopy && isWhole) {
-        Value ignored;
-        if (!isTall || !isWide)
-          ignored = t.bitXor(isInside, arith::ConstantIntOp::create(b, t.loc, t.i1, 1));
-        return t.copyChunk(dest, source, ignored);
-      }
-      // The part of the chunk that is inside.
-      Value left = arith::SubIOp::create(b, t.loc, validBytes, t.mul(chunk, kChunkBytes));
-      left = arith::MinSIOp::create(b, t.loc, left, t.constant(kChunkBytes));
-      left = arith::MaxSIOp::create(b, t.loc, left, t.constant(0));
-      left = t.select(isInside, left, t.constant(0));
-      if (target.hasAsyncCopy)
-        return t.callVoid("llvm.nvvm.cp.async.cg.shared.global.16.s", {dest, source, left});
-      Value isThere =
-          arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::sgt, left, t.constant(0));
-      SmallVector<Value> words = t.loadChunkIf(isThere, source);
-      Value vector = LLVM::PoisonOp::create(b, t.loc, VectorType::get(4, t.i32));
-      for (auto [k, word] : llvm::enumerate(words))
-        vector = LLVM::InsertElementOp::create(b, t.loc, vector, word, t.constant(k));
-      LLVM::StoreOp::create(b, t.loc, vector, dest, /*alignment=*/kChunkBytes);
-    };
-    if ((n + 1) * threads <= total) {
-      emit();
+    Value dest = t.sharedPointer(sharedAddress(op.getDest(), stage, row, chunk));
+    Value isInside = arith::ConstantIntOp::create(b, t.loc, t.i1, 1);
+    if (!source.isTall)
+      isInside = t.less(row, source.validRows);
+    if (pages)
+      address = pagedChunkAddress(source, row, chunk, isInside);
+    if (!source.isWhole) {
+      Value left = bytesInside(source, chunk, isInside);
+      t.callVoid("llvm.nvvm.cp.async.cg.shared.global.16.s", {dest, address, left});
       continue;
     }
-    auto isMine = scf::IfOp::create(b, t.loc, t.less(t.add(thread, n * threads), t.constant(total)),
-                                    /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(isMine.thenBlock());
-    emit();
+    if (!source.isWide)
+      isInside = t.both(isInside, t.less(chunk, t.constant(source.wholeChunks)));
+    Value ignored;
+    if (!source.isTall || !source.isWide)
+      ignored = t.bitXor(isInside, arith::ConstantIntOp::create(b, t.loc, t.i1, 1));
+    t.copyChunk(dest, address, ignored);
   }
 }
 
