@@ -106,8 +106,11 @@ def check_templates(flashc, tests, target, folder, hidden):
     ptx = os.path.join(folder, "attention.ptx")
     flags = ["--dtype", "bf16", "--head-dim", "64", "--causal", "bottom-right", "--target", target, "--emit", "ptx"]
     subprocess.run([flashc, "compile", *flags, "-o", ptx], check=True)
+    # The libraries that come with the tool lie beside it.
+    libraries = ":".join(filter(None, (os.path.dirname(flashc), os.environ.get("LD_LIBRARY_PATH"))))
     # With CI what is missing of the toolkit fails, and is not left out.
-    environment = {"FLASHC_TEST_PTX": ptx, "FLASHC_CACHE_DIR": os.path.join(folder, "templates-cache"), "CI": "1"}
+    environment = {"FLASHC_TEST_PTX": ptx, "FLASHC_CACHE_DIR": os.path.join(folder, "templates-cache"), "CI": "1",
+                   "LD_LIBRARY_PATH": libraries}
     verdicts = []
     for name in (TEMPLATE_TEST, *TOOLKIT_TESTS):
         program = os.path.join(tests, name)
