@@ -187,6 +187,16 @@ private:
   Type type, integerType;
 };
 
+/// 2^y by AVX-512's instructions, which split a number at its floor and multiply by 2 to the floor. A subnormal
+/// result would take the latter over a hundred cycles, and a mask is full of them, so that what vanishes, below
+/// `smallest` where `x` is what y came from, is left out. A NaN is not, for it is not below.
+Value exp2ByInstruction(Emitter &e, Value y, Value x, float smallest) {
+  Value remains = e.compare(arith::CmpFPredicate::UGE, x, e.constant(smallest));
+  Value f = e.fractionByInstruction(y);
+  Value p = e.fma(e.polynomial(exp2FractionCoefficients, f), f, e.constant(1.0f));
+  return e.scaleByInstruction(p, y, remains);
+}
+
 Value expandExp2(Emitter &e, Value x) {
   // Beyond the bounds the result is 0 or inf anyway, and the integer part stays in range.
   x = e.atMost(e.atLeast(x, -151.0f), 129.0f);
@@ -207,13 +217,8 @@ Value expandExp(Emitter &e, Value x) {
 Value expandSoftmaxExp(Emitter &e, Value x, bool hasScale) {
   constexpr float smallest = -87.33654f; // of the x with e^x >= 2^-126
   if (hasScale) {
-    // AVX-512 splits a number at its floor, and multiplies by 2 to the floor, in one instruction each. Rounding
-    // x*log2(e) costs the result |x|*2^-24, least where it is largest. A subnormal result would take it over a hundred cycles, and
-    // a mask is full of them, so that what vanishes is left out. A NaN is not, for it is not below.
-    Value remains = e.compare(arith::CmpFPredicate::UGE, x, e.constant(smallest));
-    Value y = e.mul(x, e.constant(log2E)), f = e.fractionByInstruction(y);
-    Value p = e.fma(e.polynomial(exp2FractionCoefficients, f), f, e.constant(1.0f));
-    return e.scaleByInstruction(p, y, remains);
+    // Rounding x*log2(e) costs the result |x|*2^-24, least where it is largest.
+    return exp2ByInstruction(e, e.mul(x, e.constant(log2E)), x, smallest);
   }
   // With the exponent's bias in place, a shift makes the power of two.
   auto [shifted, r] = e.expReduce(x, exponentBias);
@@ -222,6 +227,11 @@ Value expandSoftmaxExp(Emitter &e, Value x, bool hasScale) {
   // A NaN is not below the bound and passes; -inf made one in r, and is.
   Value vanishes = e.compare(arith::CmpFPredicate::OLT, x, e.constant(smallest));
   return e.select(vanishes, e.constant(0.0f), result);
+}
+
+/// 2^x, where results under 2^-126 may become 0.
+Value expandSoftmaxExp2(Emitter &e, Value x, bool hasScale) {
+  return hasScale ? exp2ByInstruction(e, x, x, -126.0f) : expandExp2(e, x);
 }
 
 Value expandLog(Emitter &e, Value x) {
@@ -279,11 +289,15 @@ template <typename Op, Value (*expand)(Emitter &, Value)> struct ExpandF32 : OpR
         (vector && vector.isScalable()))
       return rewriter.notifyMatchFailure(op, "not f32 or a fixed-size vector of f32");
     Emitter emitter(rewriter, op.getLoc(), type);
-    bool isSoftmax = std::is_same_v<Op, math::ExpOp> &&
-                     bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
+    bool isSoftmax = bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
     bool hasScale = hasAVX512 && vector && vector.getShape() == ArrayRef<int64_t>{16};
-    rewriter.replaceOp(op, isSoftmax ? expandSoftmaxExp(emitter, op.getOperand(), hasScale)
-                                     : expand(emitter, op.getOperand()));
+    Value x = op.getOperand();
+    if (isSoftmax && std::is_same_v<Op, math::ExpOp>)
+      rewriter.replaceOp(op, expandSoftmaxExp(emitter, x, hasScale));
+    else if (isSoftmax && std::is_same_v<Op, math::Exp2Op>)
+      rewriter.replaceOp(op, expandSoftmaxExp2(emitter, x, hasScale));
+    else
+      rewriter.replaceOp(op, expand(emitter, x));
     return success();
   }
 

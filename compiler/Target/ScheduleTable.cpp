@@ -103,9 +103,12 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
     return "expected tile columns that are a multiple of the " + number(sizes.micro[1]) +
            " micro columns, got " + number(sizes.tile[1]);
   if (sizes.stages || sizes.across != 1 || sizes.blocks || sizes.queriesInRegisters ||
-      sizes.values != ScheduleSizes::ValueCopy::Ahead || sizes.isOptimistic)
-    return "expected stages, across, blocks, queries, values and reference on GPU targets only";
+      sizes.values != ScheduleSizes::ValueCopy::Ahead)
+    return "expected stages, across, blocks, queries and values on GPU targets only";
   bool inTiles = usesTileRegisters(target, problem);
+  if (sizes.isOptimistic && !inTiles)
+    return "expected reference = optimistic for bf16 in AMX's tile registers or on GPU targets "
+           "only";
   if (inTiles && sizes.micro[0] % kTileRegisterSize != 0)
     return "expected micro rows that are a multiple of the " + number(kTileRegisterSize) +
            " rows of a tile register, got " + number(sizes.micro[0]);
@@ -135,6 +138,8 @@ ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &pr
   if (problem.queries > 0 && problem.queries <= kFewQueries)
     return decodeSchedule(target, problem);
   sizes.micro = microTile(target, problem);
+  // Where the products cost little, the row maxima and the rescaling of O cost as much as they.
+  sizes.isOptimistic = usesTileRegisters(target, problem);
   for (int64_t rows : kQueryRows) {
     // Rows that a mask drops are passed over, but more and smaller tiles spread evenly over the threads.
     if (problem.isMasked && rows > kMaskedRows)

@@ -7,8 +7,8 @@ module attributes {flash.target = #flash.target<"x86-64-v4">} {
   // CHECK-LABEL: func.func @softmax
   // CHECK-SAME:    (%[[X:.*]]: vector<16xf32>)
   // CHECK-DAG:     %[[SMALLEST:.*]] = arith.constant dense<-87.3365{{[0-9]*}}> : vector<16xf32>
+  // CHECK-DAG:     %[[Y:.*]] = arith.mulf %[[X]], %{{.*}}
   // CHECK:         %[[REMAINS:.*]] = arith.cmpf uge, %[[X]], %[[SMALLEST]]
-  // CHECK:         %[[Y:.*]] = arith.mulf %[[X]], %{{.*}}
   // CHECK:         %[[F:.*]] = llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"(%[[Y]], %c9_i32, %[[Y]], %c-1_i16, %c4_i32)
   // CHECK-COUNT-4: math.fma %{{.*}}, %[[F]], %{{.*}}
   // CHECK:         %[[P:.*]] = math.fma %{{.*}}, %[[F]], %{{.*}}
@@ -19,6 +19,20 @@ module attributes {flash.target = #flash.target<"x86-64-v4">} {
   // CHECK:         llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%[[P]], %[[Y]], %[[ZERO]], %[[BITS]], %{{.*}})
   func.func @softmax(%x: vector<16xf32>) -> vector<16xf32> {
     %y = math.exp %x fastmath<afn> : vector<16xf32>
+    return %y : vector<16xf32>
+  }
+
+  // One whose argument is scaled already, as with a reference that is fixed.
+  // CHECK-LABEL: func.func @softmax_exp2
+  // CHECK-SAME:    (%[[X:.*]]: vector<16xf32>)
+  // CHECK-DAG:     %[[SMALLEST:.*]] = arith.constant dense<-1.260000e+02> : vector<16xf32>
+  // CHECK:         %[[REMAINS:.*]] = arith.cmpf uge, %[[X]], %[[SMALLEST]]
+  // CHECK:         %[[F:.*]] = llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"(%[[X]],
+  // CHECK-COUNT-5: math.fma
+  // CHECK-NOT:     math.fma
+  // CHECK:         llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%{{.*}}, %[[X]],
+  func.func @softmax_exp2(%x: vector<16xf32>) -> vector<16xf32> {
+    %y = math.exp2 %x fastmath<afn> : vector<16xf32>
     return %y : vector<16xf32>
   }
 }

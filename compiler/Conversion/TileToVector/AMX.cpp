@@ -72,9 +72,15 @@ private:
 
 void flashc::emitAMXBlock(Context &c, const Buffer &left, const Buffer &right, Value row,
                           Value column, int64_t rowTiles, int64_t columnTiles, int64_t depth,
-                          Value result, Value resultRow, Value resultColumn) {
+                          const AMXResult &result) {
   Index x(c.b, c.loc);
   AMXEmitter amx(c);
+  auto forEachSum = [&](auto &&visit) { // with its place in the result
+    for (int64_t r = 0; r < rowTiles; ++r)
+      for (int64_t n = 0; n < columnTiles; ++n)
+        visit(r * columnTiles + n, x.add(result.row, r * kAMXSize),
+              x.add(result.column, n * kAMXSize));
+  };
   auto step = [&](Value k, ValueRange sums) {
     Index y(c.b, c.loc);
     SmallVector<Value> lefts, rights, next;
@@ -88,8 +94,9 @@ void flashc::emitAMXBlock(Context &c, const Buffer &left, const Buffer &right, V
     return next;
   };
   SmallVector<Value> sums;
-  for (int64_t i = 0; i < rowTiles * columnTiles; ++i)
-    sums.push_back(amx.zero());
+  forEachSum([&](int64_t, Value at, Value to) {
+    sums.push_back(result.accumulates ? amx.load(result.memory, at, to) : amx.zero());
+  });
   if (depth <= kUnrolledSteps * kAMXSize) {
     for (int64_t k = 0; k < depth; k += kAMXSize)
       sums = step(x.constant(k), sums);
@@ -101,8 +108,5 @@ void flashc::emitAMXBlock(Context &c, const Buffer &left, const Buffer &right, V
     scf::YieldOp::create(c.b, c.loc, step(loop.getInductionVar(), loop.getRegionIterArgs()));
     sums.assign(loop.result_begin(), loop.result_end());
   }
-  for (int64_t r = 0; r < rowTiles; ++r)
-    for (int64_t n = 0; n < columnTiles; ++n)
-      amx.store(sums[r * columnTiles + n], result, x.add(resultRow, r * kAMXSize),
-                x.add(resultColumn, n * kAMXSize));
+  forEachSum([&](int64_t i, Value at, Value to) { amx.store(sums[i], result.memory, at, to); });
 }

@@ -14,11 +14,17 @@ namespace flashc {
 /// Rows, and pairs of bf16 or f32 columns, of a tile register.
 constexpr int64_t kAMXSize = 16;
 
-/// Computes the block of `rowTiles` x `columnTiles` register tiles of left * right at (row, column) and
-/// stores it to `result` at (resultRow, resultColumn), a memref of f32. `depth` is in pairs, padded.
+/// Where a block of a product goes: to (row, column) of a memref of f32, or onto what is there.
+struct AMXResult {
+  mlir::Value memory, row, column;
+  bool accumulates = false;
+};
+
+/// Computes the block of `rowTiles` x `columnTiles` register tiles of left * right at (row, column). `depth` is in
+/// pairs, padded.
 void emitAMXBlock(Context &c, const Buffer &left, const Buffer &right, mlir::Value row,
                   mlir::Value column, int64_t rowTiles, int64_t columnTiles, int64_t depth,
-                  mlir::Value result, mlir::Value resultRow, mlir::Value resultColumn);
+                  const AMXResult &result);
 
 } // namespace flashc
 

@@ -6,16 +6,24 @@
 
 #include "compiler/Conversion/TileToVector/Demand.h"
 
+#include <optional>
+
 using namespace mlir;
 using namespace flashc;
 
 RowDemand::RowDemand(Operation *root) : body(&root->getRegion(0).front()) {
+  // What is asked of a tile as a whole concerns the rows that are stored.
+  std::optional<Rows> stored;
   root->walk([&](tile::StoreOp store) {
     Value rows = store.getValid()[0];
     bool known =
         rows.getParentBlock() == body || !root->isAncestor(rows.getParentRegion()->getParentOp());
-    require(store.getTile(), known ? Rows{rows, false} : Rows{Value(), true});
+    Rows needed = known ? Rows{rows, false} : Rows{Value(), true};
+    require(store.getTile(), needed);
+    stored = stored && stored->rows != needed.rows ? Rows{Value(), true} : needed;
   });
+  root->walk(
+      [&](tile::AllOp all) { require(all.getSource(), stored ? *stored : Rows{Value(), true}); });
 }
 
 void RowDemand::require(Value tile, Rows rows) {

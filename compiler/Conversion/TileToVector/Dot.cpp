@@ -201,20 +201,26 @@ private:
     storeResult(product, row, column);
   }
 
-  /// A block in tile registers. They cannot start from a computed value, so the product goes through a
-  /// small memory where the sum has a start.
+  /// Whether the product is added to what the result holds.
+  bool accumulates() {
+    return op.getInit() && c.buffers.lookup(op.getInit()).memory == result.memory;
+  }
+
+  /// A block in tile registers. They start from what the result holds: a long chain of additions, whose error is
+  /// far below that of bf16. They cannot start from a computed value, so that then the product goes through a
+  /// small memory.
   void emitTileBlock(Value row, Value column, int64_t columnTiles) {
     int64_t rowTiles = c.microRows / kAMXSize;
     int64_t pairs = llvm::alignTo(llvm::divideCeil(depth, 2), kAMXSize);
-    if (!op.getInit())
+    if (!op.getInit() || accumulates())
       return emitAMXBlock(c, a, b, a.rowIn(c, row), column, rowTiles, columnTiles, pairs,
-                          result.memory, result.rowIn(c, row), column);
+                          {result.memory, result.rowIn(c, row), column, accumulates()});
     if (!product)
       product =
           c.allocate(RankedTensorType::get({c.microRows, c.microColumns}, c.b.getF32Type())).memory;
     Value zero = Index(c.b, c.loc).constant(0);
-    emitAMXBlock(c, a, b, a.rowIn(c, row), column, rowTiles, columnTiles, pairs, product, zero,
-                 zero);
+    emitAMXBlock(c, a, b, a.rowIn(c, row), column, rowTiles, columnTiles, pairs,
+                 {product, zero, zero, /*accumulates=*/false});
     emitLoop(c, zero, Index(c.b, c.loc).constant(c.microRows), 1, [&](Value r) {
       for (int64_t v = 0; v < columnTiles; ++v) {
         Index x(c.b, c.loc);

@@ -6,6 +6,7 @@
 
 #include "compiler/Conversion/TileToVector/Pairs.h"
 #include "compiler/Conversion/TileToVector/Shuffles.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -203,10 +204,27 @@ Value flashc::loadRight(Context &c, const Buffer &buffer, Value k, Value column)
   return halfAsF32(c, pairs, isOdd(c, k));
 }
 
-void flashc::storeLeft(Context &c, const Buffer &buffer, Value row, Value column, Value value) {
-  Value halves = arith::TruncFOp::create(c.b, c.loc, c.vectorOf(c.b.getBF16Type()), value);
-  auto type = VectorType::get({c.lanes / 2}, c.b.getI32Type());
-  Value pairs = vector::BitCastOp::create(c.b, c.loc, type, halves);
+/// What `value`, of bf16 as f32, was rounded from, or itself.
+static Value beforeRounding(Value value) {
+  auto wide = value.getDefiningOp<arith::ExtFOp>();
+  auto rounded = wide ? wide.getIn().getDefiningOp<arith::TruncFOp>() : arith::TruncFOp();
+  return rounded ? rounded.getIn() : value;
+}
+
+void flashc::storeLeft(Context &c, const Buffer &buffer, Value row, Value column,
+                       ValueRange values) {
+  auto type = VectorType::get({c.lanes * static_cast<int64_t>(values.size())}, c.b.getBF16Type());
+  Value halves;
+  if (values.size() ==
+      2) // one instruction, and a whole cache line, which tile loads can be served from early
+    halves = LLVM::CallIntrinsicOp::create(
+                 c.b, c.loc, type, c.b.getStringAttr("llvm.x86.avx512bf16.cvtne2ps2bf16.512"),
+                 ValueRange{beforeRounding(values[1]), beforeRounding(values[0])})
+                 .getResult(0);
+  else
+    halves = arith::TruncFOp::create(c.b, c.loc, type, values[0]);
+  auto word = VectorType::get({type.getDimSize(0) / 2}, c.b.getI32Type());
+  Value pairs = vector::BitCastOp::create(c.b, c.loc, word, halves);
   vector::StoreOp::create(c.b, c.loc, pairs, buffer.memory,
                           ValueRange{row, Index(c.b, c.loc).div(column, 2)});
 }

@@ -27,9 +27,9 @@ mlir::Value loadLeft(Context &c, const Buffer &buffer, mlir::Value row, mlir::Va
 /// Elements (k, column...) of a right operand, as a vector of f32.
 mlir::Value loadRight(Context &c, const Buffer &buffer, mlir::Value k, mlir::Value column);
 
-/// Stores a vector of f32, already rounded to bf16, at (row, column) of a left operand.
+/// Stores one or two vectors of f32, already rounded to bf16, from (row, column) on of a left operand.
 void storeLeft(Context &c, const Buffer &buffer, mlir::Value row, mlir::Value column,
-               mlir::Value value);
+               mlir::ValueRange values);
 
 } // namespace flashc
 

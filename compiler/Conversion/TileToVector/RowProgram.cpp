@@ -310,11 +310,12 @@ void RowProgram::emitRow(ArrayRef<ColumnTask> tasks, int64_t columns, Value row,
     }
 
   auto step = [&](Value column, SmallVector<Value> partial) {
+    SmallVector<Value> half(tasks.size()); // of what is stored as pairs, the first of two vectors
     for (int64_t u = 0; u < unroll; ++u) {
       Value at = Index(c.b, c.loc).add(column, u * c.lanes);
       Evaluator evaluate(c, row, at, c.lanes);
       unsigned reduction = 0;
-      for (const ColumnTask &task : tasks) {
+      for (auto [task, first] : llvm::zip(tasks, half)) {
         Value value = evaluate.matrix(task.value);
         if (auto reduce = dyn_cast<tile::ReduceOp>(task.op)) {
           if (columns % c.lanes != 0) { // padding is no part of the tile
@@ -331,7 +332,12 @@ void RowProgram::emitRow(ArrayRef<ColumnTask> tasks, int64_t columns, Value row,
                           value);
         } else {
           Value r = task.buffer.rowIn(c, row);
-          if (task.buffer.format == Format::LeftPairs)
+          bool isPairs = task.buffer.format == Format::LeftPairs;
+          if (isPairs && u % 2 == 0 && u + 1 < unroll)
+            first = value;
+          else if (isPairs && u % 2 == 1)
+            storeLeft(c, task.buffer, r, Index(c.b, c.loc).sub(at, c.lanes), {first, value});
+          else if (isPairs)
             storeLeft(c, task.buffer, r, at, value);
           else
             vector::StoreOp::create(c.b, c.loc, value, task.buffer.memory, ValueRange{r, at});
@@ -374,4 +380,29 @@ void flashc::emitInto(Context &c, Value value, const Buffer &buffer) {
   Value column = columns.getInductionVar();
   Value vector = Evaluator(c, row, column, c.lanes).matrix(value);
   vector::StoreOp::create(c.b, c.loc, vector, buffer.memory, ValueRange{row, column});
+}
+
+Value flashc::emitAll(Context &c, Value tile) {
+  Index x(c.b, c.loc);
+  int64_t columns = tileColumns(tile), width = c.lanes;
+  while (columns % width != 0) // padding is no part of the tile
+    width /= 2;
+  auto type = VectorType::get({width}, c.b.getI1Type());
+  Value all = arith::ConstantOp::create(c.b, c.loc, DenseElementsAttr::get(type, true));
+  auto rows =
+      scf::ForOp::create(c.b, c.loc, c.firstRowOf(tile), c.rowsOf(tile), x.constant(1), all);
+  {
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPointToStart(rows.getBody());
+    Index y(c.b, c.loc);
+    auto loop = scf::ForOp::create(c.b, c.loc, y.constant(0), y.constant(columns),
+                                   y.constant(width), rows.getRegionIterArgs());
+    scf::YieldOp::create(c.b, c.loc, loop.getResults());
+    c.b.setInsertionPointToStart(loop.getBody());
+    Value here = Evaluator(c, rows.getInductionVar(), loop.getInductionVar(), width).matrix(tile);
+    here = width == 1 ? Value(vector::BroadcastOp::create(c.b, c.loc, type, here)) : here;
+    Value both = arith::AndIOp::create(c.b, c.loc, loop.getRegionIterArgs()[0], here);
+    scf::YieldOp::create(c.b, c.loc, both);
+  }
+  return vector::ReductionOp::create(c.b, c.loc, vector::CombiningKind::AND, rows.getResult(0));
 }

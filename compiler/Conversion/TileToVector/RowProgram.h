@@ -62,6 +62,9 @@ private:
 /// Whether `value` depends on no buffer, so that it can be evaluated anywhere.
 bool isPure(Context &c, mlir::Value value);
 
+/// Whether all elements of `tile`, of i1, hold in the rows that are computed.
+mlir::Value emitAll(Context &c, mlir::Value tile);
+
 /// Evaluates `value` into `buffer`.
 void emitInto(Context &c, mlir::Value value, const Buffer &buffer);
 

@@ -48,6 +48,10 @@ public:
                                })
                                .Case([&](tile::DotOp dot) { return lowerDotOp(dot); })
                                .Case([&](scf::ForOp loop) { return lowerLoop(loop); })
+                               .Case([&](tile::AllOp all) {
+                                 c.scalars.map(all.getResult(), emitAll(c, all.getSource()));
+                                 return success();
+                               })
                                .Default([](Operation *other) {
                                  return other->emitOpError()
                                         << "expected an op on tiles that tile-to-vector knows";
@@ -228,6 +232,39 @@ private:
     return done;
   }
 
+  /// Whether nothing from `op` on reads `value`.
+  static bool isOver(Value value, Operation *op) {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      if (user->getBlock() != op->getBlock() || !user->isBeforeInBlock(op))
+        return false;
+      return !isElementwise(user) || isOver(user->getResult(0), op);
+    });
+  }
+
+  /// The choice whether `loop` goes on from what another loop has left in its memory, or starts afresh: `init` where
+  /// it is one, and where nothing but the loop needs that memory any more.
+  arith::SelectOp resumedState(scf::ForOp loop, Value init) {
+    auto choice = init.getDefiningOp<arith::SelectOp>();
+    if (!choice || isTileValue(choice.getCondition()) || !init.hasOneUse() || !isMatrix(init))
+      return {};
+    Value state = choice.getTrueValue();
+    bool isLeft = state.getDefiningOp<scf::ForOp>() && c.buffers.contains(state);
+    for (Operation *user : state.getUsers())
+      if (user != choice && !isOver(user->getResult(0), loop))
+        isLeft = false;
+    return isLeft && isPure(c, choice.getFalseValue()) ? choice : arith::SelectOp();
+  }
+
+  void restart(arith::SelectOp choice, const Buffer &buffer) {
+    Value fresh =
+        arith::XOrIOp::create(c.b, c.loc, c.scalars.lookup(choice.getCondition()),
+                              arith::ConstantOp::create(c.b, c.loc, c.b.getBoolAttr(true)));
+    auto branch = scf::IfOp::create(c.b, c.loc, fresh);
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPoint(branch.thenYield());
+    emitInto(c, choice.getFalseValue(), buffer);
+  }
+
   LogicalResult lowerLoop(scf::ForOp loop) {
     SmallVector<Value> scalarInits;
     SmallVector<Buffer> carried(loop.getNumRegionIterArgs());
@@ -239,8 +276,13 @@ private:
       auto buffer = c.buffers.find(init);
       bool isOurs = buffer != c.buffers.end() && init.hasOneUse() &&
                     isa_and_nonnull<scf::ForOp, tile::DotOp>(init.getDefiningOp());
-      carried[index] = isOurs ? buffer->second : c.allocate(init.getType());
-      if (!isOurs)
+      arith::SelectOp resumed = resumedState(loop, init);
+      carried[index] = resumed  ? c.buffers.lookup(resumed.getTrueValue())
+                       : isOurs ? buffer->second
+                                : c.allocate(init.getType());
+      if (resumed)
+        restart(resumed, carried[index]);
+      else if (!isOurs)
         emitInto(c, init, carried[index]);
       c.buffers[loop.getRegionIterArg(index)] = carried[index];
     }

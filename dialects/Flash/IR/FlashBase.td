@@ -110,7 +110,8 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     - `values = ahead | late | instead`: the tile of V travels with that of K; or has one stage, filled while the scores
       are computed; or lies in the memory of K, once the scores are computed (GPU).
     - `reference = exact | optimistic`: exponents relative to the running row maximum, or to that of the row's first
-      tile, checked after the loop, with the exact strategy where that went wrong.
+      tile, checked after the loop, with the exact strategy where that went wrong. On CPUs full tiles alone are visited
+      optimistically.
 
     - (H1) tile and micro hold two positive sizes each.
     - (H2) Br is a multiple of mr.

@@ -228,10 +228,8 @@ LogicalResult OnlineAttentionOp::verify() {
   RankedTensorType qt = tensorOf(getQ()), kt = tensorOf(getK()), vt = tensorOf(getV());
   if (getBase() != 0 && getBase() != 2)
     return emitOpError() << "(O6) expected base 0 or 2, got " << getBase();
-  if (getFixed() && (!isTile() || getInit().empty() || getRowMax() || getBase() != 2))
-    return emitOpError()
-           << "(O7) expected a fixed reference on the tile form, with init, base 2 and "
-              "no row max";
+  if (getFixed() && (!isTile() || getInit().empty()))
+    return emitOpError() << "(O7) expected a fixed reference on the tile form, with init";
   if (!getInit().empty() && getInit().getTypes() != (*this)->getResultTypes())
     return emitOpError() << "(O3) expected init (m, l, acc) in the types of the results, got "
                          << getInit().size() << " values";

@@ -140,7 +140,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     - (O4) regions as in flash.attention (A9 to A11).
     - (O5) `boundary` and `heads` stand on the tile form only.
     - (O6) base is 0 or 2.
-    - (O7) `fixed` stands on the tile form with init and without row_max, with base 2.
+    - (O7) `fixed` stands on the tile form with init.
     - (O8) page_table is that of flash.attention (A12), on whole tensors only.
 
     Example, on tiles:

@@ -84,7 +84,7 @@ bool isLoopState(OnlineAttentionOp op) {
 void lowerFixed(OpBuilder &b, OnlineAttentionOp op) {
   Location loc = op.getLoc();
   TileMath math(b, loc, op.getBase());
-  bool isFolded = op.getScore().empty();
+  bool isFolded = op.getScore().empty() && (!op.getRowMax() || isPositive(op.getScale()));
   Scores scores = emitScores(b, op, math, /*isScaled=*/!isFolded, op.getHeads());
   Value m = op.getInit()[0];
   Value p = math.fusedExp(scores.s, isFolded ? op.getScale().convertToFloat() : 1.0, m);
@@ -96,7 +96,15 @@ void lowerFixed(OpBuilder &b, OnlineAttentionOp op) {
   Value acc = tile::DotOp::create(b, loc, op.getAcc().getType(), rounded, op.getV(),
                                   op.getInit()[2], keep, /*transpose_b=*/false,
                                   /*idle_rows=*/keep && isLoopState(op), /*loose=*/bool(keep));
-  op.replaceAllUsesWith(ValueRange{m, l, acc});
+  SmallVector<Value> results = {m, l, acc};
+  if (op.getRowMax()) {
+    Value top = tile::ReduceOp::create(b, loc, m.getType(), tile::ReduceKind::Max, scores.s);
+    if (isFolded)
+      top = arith::MulFOp::create(b, loc, top,
+                                  math.constant(m.getType(), op.getScale().convertToFloat()));
+    results.push_back(arith::MaximumFOp::create(b, loc, op.getInit()[3], top));
+  }
+  op.replaceAllUsesWith(results);
 }
 
 /// Algorithm 1, lines 9 to 13, with the running maximum as reference.

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
 #include "dialects/Flash/Transforms/KeyRanges.h"
@@ -95,16 +96,16 @@ ValueRange emitLoops(OpBuilder &b, scf::ForOp loop, const KeyLoops &loops, Value
 bool isOptimistic(OnlineAttentionOp op) {
   auto schedule =
       op->getParentOfType<func::FuncOp>()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
-  // The row max must be exact; it is asked for rarely. Rows of heads are few.
-  return schedule && schedule.getReference() == Reference::Optimistic && !op.getRowMax() &&
-         !op.getHeads();
+  // Rows of heads are few.
+  return schedule && schedule.getReference() == Reference::Optimistic && !op.getHeads();
 }
 
 /// Whether the rows of an optimistic state are right, and those that matter none the less finite: nothing
 /// overflowed, the reference is in the range of fused exponents, and the weights, at least 1 in sum where the first
-/// tile has a key of the row, did not vanish otherwise.
+/// tile has a key of the row, did not vanish otherwise. With `passesNaNs` a row is also right where its weights are NaN,
+/// as they are for a kept NaN score alone: it must not change the last bits of the rows beside it.
 Value emitCheck(OpBuilder &b, Location loc, OnlineAttentionOp op, Value reference, Value l,
-                Value acc, bool isForLSE) {
+                Value acc, bool isForLSE, bool passesNaNs) {
   Index x(b, loc);
   TileMath math(b, loc, op.getBase());
   auto compare = [&](arith::CmpFPredicate predicate, Value value, double bound) -> Value {
@@ -114,8 +115,13 @@ Value emitCheck(OpBuilder &b, Location loc, OnlineAttentionOp op, Value referenc
   Value isRight = compare(arith::CmpFPredicate::OLE, size, kFusedReferenceBound);
   double least = isForLSE ? kLeastWeightOfLSE : kLeastWeight;
   double most = isForLSE ? kMostWeightOfLSE : kMostWeight;
-  isRight = x.both(isRight, compare(arith::CmpFPredicate::OGE, l, least));
-  isRight = x.both(isRight, compare(arith::CmpFPredicate::OLE, l, most));
+  auto orNaN = [&](arith::CmpFPredicate ordered, arith::CmpFPredicate unordered) {
+    return passesNaNs ? unordered : ordered;
+  };
+  auto atLeast = orNaN(arith::CmpFPredicate::OGE, arith::CmpFPredicate::UGE);
+  auto atMost = orNaN(arith::CmpFPredicate::OLE, arith::CmpFPredicate::ULE);
+  isRight = x.both(isRight, compare(atLeast, l, least));
+  isRight = x.both(isRight, compare(atMost, l, most));
   // Rows of the tile beyond the last query do not matter.
   if (auto load = op.getQ().getDefiningOp<tile::LoadOp>()) {
     auto rowType = cast<RankedTensorType>(l.getType());
@@ -128,6 +134,10 @@ Value emitCheck(OpBuilder &b, Location loc, OnlineAttentionOp op, Value referenc
   // A NaN in a value of V that was masked off comes to light here too.
   Value isFinite = compare(arith::CmpFPredicate::OLE, math::AbsFOp::create(b, loc, acc),
                            std::numeric_limits<float>::max());
+  if (passesNaNs) {
+    Value isNaN = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, l, l);
+    isFinite = x.either(isFinite, math.broadcast(isNaN, acc));
+  }
   return tile::AllOp::create(b, loc, b.getI1Type(), x.both(isFinite, math.broadcast(isRight, acc)));
 }
 
@@ -239,7 +249,8 @@ ValueRange emitOptimistic(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op,
   m = TileMath(b, loc, op.getBase()).safeReference(m);
   ValueRange state = emitLoops(b, loop, loops, {m, loop.getInitArgs()[1], loop.getInitArgs()[2]},
                                [](OnlineAttentionOp each) { each.setFixed(true); });
-  Value isRight = emitCheck(b, loc, op, m, state[1], state[2], returnsLSE(op));
+  Value isRight = emitCheck(b, loc, op, m, state[1], state[2], returnsLSE(op),
+                            /*passesNaNs=*/false);
   auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), isRight, /*withElseRegion=*/true);
   branch->setAttr(tile::kRareElseAttrName, b.getUnitAttr());
   OpBuilder yes = branch.getThenBodyBuilder(), no = branch.getElseBodyBuilder();
@@ -249,6 +260,40 @@ ValueRange emitOptimistic(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op,
     shrinkTiles(exact, kRescuedKeys);
   scf::YieldOp::create(no, loc, exact.getResults());
   return branch.getResults();
+}
+
+/// The same for full tiles alone. The partial ones follow exactly, in a loop that takes all tiles, from the start,
+/// where the check failed: compiling it once more would take longer than most programs run.
+ValueRange emitOptimisticFull(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op, KeyLoops loops,
+                              Value begin, Value end) {
+  Location loc = loop.getLoc();
+  Index x(b, loc);
+  Value m = emitReference(b, loop, op, loops, begin, end);
+  m = TileMath(b, loc, op.getBase()).safeReference(m);
+  SmallVector<Value> state(loop.getInitArgs());
+  state[0] = m;
+  scf::ForOp full = cloneLoop(b, loop, loops.fullBegin, loops.fullEnd, state);
+  makeFull(full);
+  full.walk([](OnlineAttentionOp each) { each.setFixed(true); });
+  // Without any full tile there are no weights either. O has the same bits whether LSE is asked for or not.
+  Value isRight = emitCheck(b, loc, op, m, full.getResult(1), full.getResult(2),
+                            /*isForLSE=*/true, /*passesNaNs=*/true);
+  llvm::copy(full.getResults().drop_front(), state.begin() + 1);
+  for (auto [value, init] : llvm::zip(state, loop.getInitArgs()))
+    value = arith::SelectOp::create(b, loc, isRight, value, init);
+
+  Value done = x.select(isRight, x.sub(loops.fullEnd, loops.fullBegin), x.constant(0));
+  if (!loops.skipped) // the full tiles come first
+    return cloneLoop(b, loop, x.add(begin, done), end, state).getResults();
+  scf::ForOp rest = cloneLoop(b, loop, begin, x.sub(end, done), state);
+  jump(rest, loops.fullBegin, done);
+  return rest.getResults();
+}
+
+bool isOnCPU(Operation *op) {
+  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttrName);
+  const TargetInfo *info = target ? lookupTarget(target.getName()) : nullptr;
+  return info && info->kind == TargetKind::CPU;
 }
 
 void split(scf::ForOp loop, OnlineAttentionOp op) {
@@ -286,8 +331,13 @@ void split(scf::ForOp loop, OnlineAttentionOp op) {
     loops.skipped = x.sub(fullStop, fullBegin);
     loops.partialEnd = x.sub(end, loops.skipped);
   }
-  ValueRange results = isOptimistic(op) ? emitOptimistic(b, loop, op, loops, begin, end)
-                                        : emitLoops(b, loop, loops, loop.getInitArgs(), {});
+  // On GPUs a row max, which is asked for rarely, takes the exact strategy. On CPUs score expressions do: some make
+  // the first keys the least of a row, as ALiBi does, and would have every tile computed twice.
+  bool isCPU = isOnCPU(op);
+  bool isExact = !isOptimistic(op) || (isCPU ? !op.getScore().empty() : bool(op.getRowMax()));
+  ValueRange results = isExact ? emitLoops(b, loop, loops, loop.getInitArgs(), {})
+                       : isCPU ? emitOptimisticFull(b, loop, op, loops, begin, end)
+                               : emitOptimistic(b, loop, op, loops, begin, end);
   loop.replaceAllUsesWith(results);
   loop.erase();
 }

@@ -99,7 +99,7 @@ func.func @O6(%q: tensor<1x64x2x32xf32>) {
 // -----
 
 func.func @O7_form(%q: tensor<1x64x2x32xf32>) {
-  // expected-error @below {{(O7) expected a fixed reference on the tile form, with init, base 2 and no row max}}
+  // expected-error @below {{(O7) expected a fixed reference on the tile form, with init}}
   flash.online_attention %q, %q, %q {fixed, scale = 1.0 : f32}
     : tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>
     -> tensor<1x2x64xf32>, tensor<1x2x64xf32>, tensor<1x2x64x32xf32>
@@ -109,18 +109,8 @@ func.func @O7_form(%q: tensor<1x64x2x32xf32>) {
 // -----
 
 func.func @O7_init(%q: tensor<64x32xf32>, %i: index) {
-  // expected-error @below {{(O7) expected a fixed reference on the tile form, with init, base 2 and no row max}}
+  // expected-error @below {{(O7) expected a fixed reference on the tile form, with init}}
   flash.online_attention %q, %q, %q at(%i, %i, %i, %i, %i, %i) {fixed, scale = 1.0 : f32}
-    : tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64xf32>, tensor<64xf32>, tensor<64x32xf32>
-  return
-}
-
-// -----
-
-func.func @O7_base(%q: tensor<64x32xf32>, %m: tensor<64xf32>, %i: index) {
-  // expected-error @below {{(O7) expected a fixed reference on the tile form, with init, base 2 and no row max}}
-  flash.online_attention %q, %q, %q init(%m, %m, %q : tensor<64xf32>, tensor<64xf32>, tensor<64x32xf32>)
-    at(%i, %i, %i, %i, %i, %i) {base = 0 : i32, fixed, scale = 1.0 : f32}
     : tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64xf32>, tensor<64xf32>, tensor<64x32xf32>
   return
 }
