@@ -16,6 +16,11 @@ namespace {
 /// Rows of queries that are tried, from the largest. More rows mean less traffic for K and V.
 constexpr int64_t kQueryRows[] = {384, 192, 96, 48, 24, 12, 6};
 constexpr int64_t kKeyColumns = 64, kMaskedRows = 192;
+/// The same for products in tile registers, beside which packing K and V weighs more.
+constexpr int64_t kTileQueryRows[] = {512, 384, 192, 96, 32};
+constexpr int64_t kTileMaskedRows = 384;
+/// Head dims above this pass over O less often, in wider tiles of keys. Below, wider ones are partial more often.
+constexpr int64_t kNarrowHeadDim = 64, kWideKeyColumns = 128;
 /// The columns of keys for head dims so large that no number of rows fits.
 constexpr int64_t kFewKeyColumns[] = {48, 32, 16};
 
@@ -33,6 +38,24 @@ std::array<int64_t, 2> microTile(const TargetInfo &target, const ScheduleProblem
     return {2 * kTileRegisterSize, 2 * kTileRegisterSize};
   int64_t vectors = target.numVectorRegisters >= 32 ? 4 : 2;
   return {6, vectors * target.vectorLanesF32()};
+}
+
+/// Rows of queries to try. Rows that a mask drops are passed over, but more and smaller tiles spread evenly over the
+/// threads.
+std::vector<int64_t> queryRows(const TargetInfo &target, const ScheduleProblem &problem) {
+  bool inTiles = usesTileRegisters(target, problem);
+  std::vector<int64_t> rows(std::begin(kQueryRows), std::end(kQueryRows));
+  if (inTiles)
+    rows.assign(std::begin(kTileQueryRows), std::end(kTileQueryRows));
+  int64_t most = inTiles ? kTileMaskedRows : kMaskedRows;
+  if (problem.isMasked)
+    std::erase_if(rows, [&](int64_t count) { return count > most; });
+  return rows;
+}
+
+int64_t keyColumns(const TargetInfo &target, const ScheduleProblem &problem) {
+  bool isWide = std::max(problem.headDim, problem.valueDim) > kNarrowHeadDim;
+  return usesTileRegisters(target, problem) && isWide ? kWideKeyColumns : kKeyColumns;
 }
 
 /// Heads of a group in a tile, and keys of a part: a few hundred KiB, so that parts are many and their
@@ -140,11 +163,8 @@ ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &pr
   sizes.micro = microTile(target, problem);
   // Where the products cost little, the row maxima and the rescaling of O cost as much as they.
   sizes.isOptimistic = usesTileRegisters(target, problem);
-  for (int64_t rows : kQueryRows) {
-    // Rows that a mask drops are passed over, but more and smaller tiles spread evenly over the threads.
-    if (problem.isMasked && rows > kMaskedRows)
-      continue;
-    sizes.tile = {rows, kKeyColumns};
+  for (int64_t rows : queryRows(target, problem)) {
+    sizes.tile = {rows, keyColumns(target, problem)};
     if (rejectSchedule(sizes, target, problem).empty())
       return sizes;
   }
@@ -173,8 +193,9 @@ std::vector<ScheduleCandidate> considerSchedules(const TargetInfo &target,
     result.push_back({std::move(name), sizes, rejectSchedule(sizes, target, problem)});
   };
   add("table", chosen);
-  for (int64_t rows : kQueryRows) {
-    ScheduleSizes sizes = {{rows, kKeyColumns}, microTile(target, problem)};
+  for (int64_t rows : queryRows(target, problem)) {
+    ScheduleSizes sizes = {{rows, keyColumns(target, problem)}, microTile(target, problem)};
+    sizes.isOptimistic = usesTileRegisters(target, problem);
     if (sizes != chosen)
       add("rows " + number(rows), sizes);
   }
