@@ -228,7 +228,9 @@ public:
       return cast<RankedTensorType>(load.getTile().getType()).getDimSize(1);
     };
     if (isInstead)
-      llvm::stable_sort(order, [&](unsigned a, unsigned b) { return columns(a) > columns(b); });
+      llvm::sort(order, [&](unsigned a, unsigned b) {
+        return std::pair(-columns(a), a) < std::pair(-columns(b), b);
+      });
     for (unsigned n : order)
       shared[n] = buffers.get(chain.loads.front()[n], isLate[n] ? 1 : stages, isInstead ? 0 : n);
   }
