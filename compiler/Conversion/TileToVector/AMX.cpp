@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/AMX.h"
+#include "compiler/Conversion/TileToVector/Moves.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
@@ -51,22 +52,62 @@ private:
   Value rows() { return i16(kAMXSize); }
   Value bytes() { return i16(4 * kAMXSize); }
 
-  /// Address and stride in bytes of element (row, column) of a memref of 32-bit elements.
+  /// Address and stride in bytes of element (row, column) of a memref of 32-bit elements, or of rows of bf16, whose
+  /// columns are counted in pairs.
   std::pair<Value, Value> locate(Value memory, Value row, Value column) {
     Index x(c.b, c.loc);
-    int64_t width = cast<MemRefType>(memory.getType()).getDimSize(1);
+    auto type = cast<MemRefType>(memory.getType());
     Value base = memref::ExtractAlignedPointerAsIndexOp::create(c.b, c.loc, memory);
-    Value offset = x.mul(x.add(x.mul(row, width), column), 4);
-    Type i64 = c.b.getI64Type();
-    Value address = arith::IndexCastOp::create(c.b, c.loc, i64, x.add(base, offset));
+    Value stride;
+    if (type.getElementType().isBF16()) {
+      auto metadata = memref::ExtractStridedMetadataOp::create(c.b, c.loc, memory);
+      base = x.add(base, x.mul(metadata.getOffset(), 2));
+      stride = x.mul(metadata.getStrides()[0], 2);
+    } else {
+      stride = x.constant(4 * type.getDimSize(1));
+    }
+    auto asI64 = [&](Value index) -> Value {
+      return arith::IndexCastOp::create(c.b, c.loc, c.b.getI64Type(), index);
+    };
+    Value address = asI64(x.add(base, x.add(x.mul(row, stride), x.mul(column, 4))));
     auto pointer = LLVM::LLVMPointerType::get(c.b.getContext());
-    Value stride = arith::ConstantOp::create(c.b, c.loc, c.b.getI64IntegerAttr(4 * width));
-    return {LLVM::IntToPtrOp::create(c.b, c.loc, pointer, address), stride};
+    return {LLVM::IntToPtrOp::create(c.b, c.loc, pointer, address), asI64(stride)};
   }
 
   Context &c;
   Type type;
 };
+
+/// `sums` after `depth` pairs, by steps of a tile register; `step` gives the next sums.
+SmallVector<Value> emitSums(Context &c, SmallVector<Value> sums, int64_t depth,
+                            llvm::function_ref<SmallVector<Value>(Value, ValueRange)> step) {
+  Index x(c.b, c.loc);
+  if (depth <= kUnrolledSteps * kAMXSize) {
+    for (int64_t k = 0; k < depth; k += kAMXSize)
+      sums = step(x.constant(k), sums);
+    return sums;
+  }
+  auto loop =
+      scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(depth), x.constant(kAMXSize), sums);
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(c.b, c.loc, step(loop.getInductionVar(), loop.getRegionIterArgs()));
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+/// Asks for lines of the next tile, as many as a tile register is loaded from at (row, column) of this one, so that
+/// they come while the products are computed. Hardware helps with lines that follow each other, so they are those of
+/// whole rows.
+void prefetchNext(Context &c, const Buffer &buffer, Value row, Value column) {
+  if (!buffer.nextRows)
+    return;
+  Index x(c.b, c.loc);
+  int64_t lines = buffer.columns / (2 * kAMXSize), rows = llvm::divideCeil(kAMXSize, lines);
+  Value first = x.add(x.add(row, buffer.nextRows), x.mul(x.div(column, kAMXSize), rows));
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t line = 0; line < lines; ++line)
+      emitPrefetch(c, buffer.memory, {x.add(first, r), x.constant(line * 2 * kAMXSize)});
+}
 
 } // namespace
 
@@ -97,16 +138,43 @@ void flashc::emitAMXBlock(Context &c, const Buffer &left, const Buffer &right, V
   forEachSum([&](int64_t, Value at, Value to) {
     sums.push_back(result.accumulates ? amx.load(result.memory, at, to) : amx.zero());
   });
-  if (depth <= kUnrolledSteps * kAMXSize) {
-    for (int64_t k = 0; k < depth; k += kAMXSize)
-      sums = step(x.constant(k), sums);
-  } else {
-    auto loop = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(depth),
-                                   x.constant(kAMXSize), sums);
-    OpBuilder::InsertionGuard guard(c.b);
-    c.b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(c.b, c.loc, step(loop.getInductionVar(), loop.getRegionIterArgs()));
-    sums.assign(loop.result_begin(), loop.result_end());
-  }
+  sums = emitSums(c, sums, depth, step);
   forEachSum([&](int64_t i, Value at, Value to) { amx.store(sums[i], result.memory, at, to); });
+}
+
+void flashc::emitAMXRows(Context &c, const Buffer &left, const Buffer &right, Value row,
+                         int64_t depth, Value result) {
+  AMXEmitter amx(c);
+  Value zero = Index(c.b, c.loc).constant(0);
+  auto step = [&](Value k, ValueRange sums) -> SmallVector<Value> {
+    Value sum =
+        amx.multiply(sums[0], amx.load(left.memory, row, k), amx.load(right.memory, k, zero));
+    prefetchNext(c, left, row, k);
+    return {sum};
+  };
+  amx.store(emitSums(c, {amx.zero()}, depth, step)[0], result, zero, zero);
+}
+
+void flashc::emitAMXByParity(Context &c, Value evens, Value odds, const Buffer &right, Value column,
+                             int64_t groups, int64_t depth, Value result) {
+  Index x(c.b, c.loc);
+  AMXEmitter amx(c);
+  Value pair = x.div(column, 2), zero = x.constant(0);
+  auto step = [&](Value k, ValueRange sums) {
+    Index y(c.b, c.loc);
+    Value even = amx.load(evens, zero, k), odd = amx.load(odds, zero, k);
+    SmallVector<Value> next;
+    for (int64_t g = 0; g < groups; ++g) {
+      Value at = y.add(pair, g * kAMXSize), rights = amx.load(right.memory, k, at);
+      next.push_back(amx.multiply(sums[2 * g], even, rights));
+      next.push_back(amx.multiply(sums[2 * g + 1], odd, rights));
+      prefetchNext(c, right, k, at);
+    }
+    return next;
+  };
+  SmallVector<Value> zeros;
+  for (int64_t n = 0; n < 2 * groups; ++n)
+    zeros.push_back(amx.zero());
+  for (auto [n, sum] : llvm::enumerate(emitSums(c, zeros, depth, step)))
+    amx.store(sum, result, x.add(column, static_cast<int64_t>(n) * kAMXSize), zero);
 }

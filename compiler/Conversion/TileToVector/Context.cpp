@@ -91,6 +91,39 @@ Buffer Context::allocateActive(Value tile, Format format) {
   return buffer;
 }
 
+bool Context::isProductTransposed(tile::DotOp dot) const {
+  auto isLoaded = [](Value tile) {
+    return tile.getDefiningOp<tile::LoadOp>() && tileType(tile).getElementType().isBF16();
+  };
+  auto isCandidate = [&](tile::DotOp dot) {
+    return dot && dot.getTransposeB() && !dot.getInit() && !dot.getKeep() &&
+           tileRows(dot.getA()) == kFewRows && tileRows(dot.getB()) % kFewRows == 0 &&
+           dot.getA() != dot.getB() && isLoaded(dot.getA()) && isLoaded(dot.getB()) &&
+           dot.getB().hasOneUse();
+  };
+  // The other dots of a read the same buffer, so all are or none.
+  return bf16Dots == BF16Dots::AMX && isCandidate(dot) &&
+         llvm::all_of(dot.getA().getUsers(), [&](Operation *user) {
+           auto other = dyn_cast<tile::DotOp>(user);
+           return isCandidate(other) && other.getA() == dot.getA();
+         });
+}
+
+bool Context::isProductByParity(tile::DotOp dot) const {
+  constexpr int64_t kWidth = 32; // bf16 of a tile register's row, twice its rows
+  auto load = dot.getB().getDefiningOp<tile::LoadOp>();
+  if (bf16Dots != BF16Dots::AMX || dot.getTransposeB() || dot.getKeep() || !load ||
+      load.getTable() || load.getDims().size() != 2 || !dot.getA().hasOneUse() ||
+      !dot.getB().hasOneUse() || !tileType(dot.getA()).getElementType().isBF16() ||
+      !tileType(dot.getB()).getElementType().isBF16())
+    return false;
+  bool isWhole =
+      llvm::all_of_zip(load.getValid(), tileType(dot.getB()).getShape(),
+                       [](Value size, int64_t all) { return getConstantIntValue(size) == all; });
+  return isWhole && tileRows(dot.getA()) == kFewRows && tileRows(dot.getB()) % (kWidth / 2) == 0 &&
+         tileColumns(dot.getB()) % kWidth == 0;
+}
+
 Format Context::formatOf(Value tile) const {
   if (bf16Dots == BF16Dots::None || tile.use_empty() || !tileType(tile).getElementType().isBF16())
     return Format::F32;
@@ -98,9 +131,10 @@ Format Context::formatOf(Value tile) const {
   for (OpOperand &use : tile.getUses()) {
     auto dot = dyn_cast<tile::DotOp>(use.getOwner());
     // A few rows are multiplied as f32: keys and values are widened on the way from memory.
-    if (!dot || (bf16Dots == BF16Dots::Vector && tileRows(dot.getA()) <= kFewRows))
+    if (!dot || (bf16Dots == BF16Dots::Vector && tileRows(dot.getA()) <= kFewRows) ||
+        isProductByParity(dot))
       return Format::F32;
-    (use.get() == dot.getA() ? isLeft : isRight) = true;
+    ((use.get() == dot.getA()) != isProductTransposed(dot) ? isLeft : isRight) = true;
   }
   return isLeft == isRight ? Format::F32 : isLeft ? Format::LeftPairs : Format::RightPairs;
 }

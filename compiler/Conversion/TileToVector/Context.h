@@ -108,6 +108,12 @@ struct Context {
   mlir::Value allocateRows(mlir::RankedTensorType type);
   /// A new buffer for a tile of i1.
   Buffer allocateBits(mlir::Type type);
+  /// Whether a dot of few rows is computed as b * a^T in tile registers, for which the rows of b may stay where
+  /// they lie; a is transposed instead, once for all tiles of keys.
+  bool isProductTransposed(tile::DotOp dot) const;
+  /// Whether a dot of few rows reads b where it lies, in tile registers whose pairs are neighbours of a row: one
+  /// product gives the even columns, another one the odd ones.
+  bool isProductByParity(tile::DotOp dot) const;
   /// The format of `tile`: pairs where it is an operand of bf16 dots and nothing else.
   Format formatOf(mlir::Value tile) const;
   /// The number of rows to compute of `tile`, an index value at the builder's insertion point.

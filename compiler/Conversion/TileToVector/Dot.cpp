@@ -25,6 +25,8 @@ public:
         result(result), isPairs(a.format != Format::F32), depth(tileColumns(op.getA())) {}
 
   void emit() {
+    if (c.isProductTransposed(op))
+      return emitTransposedProduct();
     begin = c.firstRowOf(op.getResult());
     Value rows = c.rowsOf(op.getResult());
     Value finite = c.allFinite.lookup(op.getB());
@@ -135,10 +137,107 @@ private:
     return llvm::to_vector_of<Value>(sum.getResults());
   }
 
+  /// The product as b * a^T, some rows of b after the other as they lie in memory; it is transposed on its way to the
+  /// result.
+  void emitTransposedProduct() {
+    Index x(c.b, c.loc);
+    int64_t pairs = llvm::alignTo(llvm::divideCeil(depth, 2), kAMXSize);
+    Value memory = c.allocate(RankedTensorType::get({kAMXSize, kAMXSize}, c.b.getF32Type())).memory;
+    emitLoop(c, x.constant(0), x.constant(b.rows), kAMXSize, [&](Value key) {
+      emitAMXRows(c, b, a, key, pairs, memory);
+      SmallVector<Value> block;
+      for (int64_t r = 0; r < kAMXSize; ++r)
+        block.push_back(
+            vector::LoadOp::create(c.b, c.loc, f32Vector(), memory,
+                                   ValueRange{Index(c.b, c.loc).constant(r), x.constant(0)}));
+      for (auto [r, scores] : llvm::enumerate(emitTranspose(c, block)))
+        storeResult(scores, Index(c.b, c.loc).constant(static_cast<int64_t>(r)), key);
+    });
+  }
+
+  /// The product with rows of b as they lie in memory, even columns and odd ones apart. Each multiplies the other
+  /// columns by 0, which is NaN where they are infinite: then vectors do it again.
+  void emitProductByParity(Value rows) {
+    Index x(c.b, c.loc);
+    constexpr int64_t width = 2 * kAMXSize;
+    int64_t groups = result.columns % (2 * width) == 0 ? 2 : 1;
+    Value evens = c.allocate(RankedTensorType::get({kAMXSize, depth}, c.b.getF32Type())).memory;
+    Value products =
+        c.allocate(RankedTensorType::get({result.columns, kAMXSize}, c.b.getF32Type())).memory;
+    emitLoop(c, begin, rows, 1, [&](Value row) { emitEvens(row, evens); });
+    emitLoop(c, x.constant(0), x.constant(result.columns), groups * width, [&](Value column) {
+      emitAMXByParity(c, evens, a.memory, b, column, groups, depth, products);
+    });
+    auto branch = scf::IfOp::create(c.b, c.loc, emitAreFinite(products, rows),
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPointToStart(branch.thenBlock());
+    emitLoop(c, begin, rows, 1, [&](Value row) {
+      for (int64_t column = 0; column < result.columns; column += width) {
+        Index y(c.b, c.loc);
+        SmallVector<Value> parities = {loadProduct(products, row, column),
+                                       loadProduct(products, row, column + kAMXSize)};
+        for (auto [half, columns] : llvm::enumerate(emitZip(c, parities)))
+          storeSum(columns, row, y.constant(column + static_cast<int64_t>(half) * c.lanes));
+      }
+    });
+    c.b.setInsertionPointToStart(branch.elseBlock());
+    constexpr int64_t fewRegisters = 4;
+    int64_t microRows = std::exchange(c.microRows, fewRegisters);
+    Value end = Index(c.b, c.loc).roundUp(rows, c.microRows);
+    emitLoop(c, x.constant(0), x.constant(result.columns), c.lanes, [&](Value column) {
+      emitLoop(c, begin, end, c.microRows, [&](Value row) { emitVectorBlock(row, column, 1); });
+    });
+    c.microRows = microRows;
+  }
+
+  /// 16 products of a row, from the block of rows that begins at `first` in memory.
+  Value loadProduct(Value products, Value row, int64_t first) {
+    Index x(c.b, c.loc);
+    return vector::LoadOp::create(c.b, c.loc, f32Vector(), products,
+                                  ValueRange{x.add(row, first), x.constant(0)});
+  }
+
+  /// Whether the products of the rows are neither infinite nor NaN: x * 0 is NaN for those.
+  Value emitAreFinite(Value products, Value rows) {
+    Value zero = c.zeroVector();
+    auto loop = scf::ForOp::create(c.b, c.loc, begin, rows, Index(c.b, c.loc).constant(1),
+                                   ValueRange{zero});
+    {
+      OpBuilder::InsertionGuard inner(c.b);
+      c.b.setInsertionPointToStart(loop.getBody());
+      Value sum = loop.getRegionIterArgs()[0];
+      for (int64_t column = 0; column < result.columns; column += kAMXSize)
+        sum = math::FmaOp::create(c.b, c.loc, loadProduct(products, loop.getInductionVar(), column),
+                                  zero, sum);
+      scf::YieldOp::create(c.b, c.loc, sum);
+    }
+    Value total =
+        vector::ReductionOp::create(c.b, c.loc, vector::CombiningKind::ADD, loop.getResult(0));
+    return arith::CmpFOp::create(c.b, c.loc, arith::CmpFPredicate::ORD, total, total);
+  }
+
+  /// A row of a with the bf16 in the lower halves.
+  void emitEvens(Value row, Value evens) {
+    auto bits = c.vectorOf(c.b.getI32Type());
+    Value sixteen = arith::ConstantOp::create(
+        c.b, c.loc, DenseElementsAttr::get(bits, Attribute(c.b.getI32IntegerAttr(16))));
+    for (int64_t column = 0; column < depth; column += c.lanes) {
+      SmallVector<Value> at = {row, Index(c.b, c.loc).constant(column)};
+      Value value = vector::LoadOp::create(c.b, c.loc, f32Vector(), a.memory, at);
+      Value shifted = arith::ShRUIOp::create(
+          c.b, c.loc, arith::BitcastOp::create(c.b, c.loc, bits, value), sixteen);
+      value = arith::BitcastOp::create(c.b, c.loc, f32Vector(), shifted);
+      vector::StoreOp::create(c.b, c.loc, value, evens, at);
+    }
+  }
+
   /// The result in blocks: columns outside, so that a block of b's columns stays in cache.
   void emitBlocks(Value rows) {
     if (b.isInPlace && op.getTransposeB())
       return emitRowProducts(rows);
+    if (c.isProductByParity(op))
+      return emitProductByParity(rows);
     int64_t columns = c.padded(result.columns), whole = columns / c.microColumns * c.microColumns;
     Index x(c.b, c.loc);
     Value end = x.roundUp(rows, c.microRows);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/Moves.h"
+#include "compiler/Conversion/TileToVector/AMX.h"
 #include "compiler/Conversion/TileToVector/Pairs.h"
 #include "compiler/Conversion/TileToVector/Shuffles.h"
 #include "mlir/IR/Matchers.h"
@@ -286,6 +287,15 @@ bool isReadInPlace(Context &c, tile::LoadOp op, const Source &source) {
   });
 }
 
+/// Whether a dot in tile registers reads a whole tile row by row.
+bool isReadByTileRegisters(Context &c, tile::LoadOp op, const Source &source) {
+  if (!source.isWhole || op.getTable() || op.getDims().size() != 2 || !op.getTile().hasOneUse() ||
+      source.columns % (2 * kAMXSize) != 0 || source.rows % kAMXSize != 0)
+    return false;
+  auto dot = dyn_cast<tile::DotOp>(*op.getTile().user_begin());
+  return dot && dot.getB() == op.getTile() && c.isProductTransposed(dot);
+}
+
 /// The array's own rows where their elements are adjacent, or a copy.
 Buffer emitInPlace(Context &c, tile::LoadOp op, const Source &source) {
   Index x(c.b, c.loc);
@@ -332,7 +342,7 @@ Buffer emitInPlace(Context &c, tile::LoadOp op, const Source &source) {
 
 void flashc::lowerLoad(Context &c, tile::LoadOp op) {
   Source source(c, op);
-  if (isReadInPlace(c, op, source)) {
+  if (isReadInPlace(c, op, source) || isReadByTileRegisters(c, op, source)) {
     c.buffers[op.getTile()] = emitInPlace(c, op, source);
     return;
   }
@@ -340,7 +350,7 @@ void flashc::lowerLoad(Context &c, tile::LoadOp op) {
   for (OpOperand &use : op.getTile().getUses()) {
     auto dot = dyn_cast<tile::DotOp>(use.getOwner());
     bool isB = dot && dot.getB() == op.getTile();
-    isTransposed &= isB && dot.getTransposeB();
+    isTransposed &= dot && c.isProductTransposed(dot) ? !isB : isB && dot.getTransposeB();
     needsFinite |= isB && dot.getKeep();
   }
   Format format = c.formatOf(op.getTile());

@@ -115,7 +115,7 @@ private:
     const Buffer &a = c.buffers[dot.getA()], &b = c.buffers[dot.getB()];
     bool sameFormat = (a.format == Format::F32) == (b.format == Format::F32);
     bool sameOrder = b.isInPlace || b.isTransposed == dot.getTransposeB();
-    if (a.isTransposed || a.isInPlace || !sameOrder || !sameFormat)
+    if (!c.isProductTransposed(dot) && (a.isTransposed || a.isInPlace || !sameOrder || !sameFormat))
       return dot.emitOpError() << "expected operands that are loaded for this dot alone";
     Value target = inPlaceTarget(dot);
     Buffer result = target ? c.buffers[target] : c.allocateActive(dot.getResult(), Format::F32);
