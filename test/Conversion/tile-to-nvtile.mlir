@@ -297,3 +297,45 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     return
   }
 }
+
+// -----
+
+// Buffers of loops that follow one another share memory, also where the smaller one comes first.
+#schedule = #flash.schedule<tile = [64, 32], micro = [16, 32], strategy = online, stages = 1>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // CHECK-LABEL: func.func @attention_phase0(
+  // CHECK-SAME:    nvtile.shared_bytes = 12288 : i64
+  // CHECK:         %[[LARGE:.*]] = nvtile.alloc : <1 x 32 x 64 x bf16>
+  // CHECK:         nvtile.alloc : <1 x 16 x 64 x bf16> over %[[LARGE]]
+  func.func @attention_phase0(%q: memref<?x64xbf16>, %k: memref<?x64xbf16>, %o: memref<?x32xf32>, %ws: memref<?xi8>)
+      attributes {flash.kernel = 0 : i64, flash.schedule = #schedule} {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %c64 = arith.constant 64 : index
+    %zeros = arith.constant dense<0.0> : tensor<64xf32>
+    %sums = arith.constant dense<0.0> : tensor<64x32xf32>
+    %n = memref.dim %k, %c0 : memref<?x64xbf16>
+    scf.forall (%p) in (4) {
+      %i = arith.muli %p, %c64 : index
+      %qt = tile.load %q[%i, %c0] dims [0, 1] valid(%c64, %c64) : memref<?x64xbf16> -> tensor<64x64xbf16>
+      %look = scf.for %j = %c0 to %n step %c16 iter_args(%m = %zeros) -> (tensor<64xf32>) {
+        %kt = tile.load %k[%j, %c0] dims [0, 1] valid(%c16, %c64) : memref<?x64xbf16> -> tensor<16x64xbf16>
+        %s = tile.dot %qt, %kt {transpose_b} : tensor<64x64xbf16>, tensor<16x64xbf16> -> tensor<64x16xf32>
+        %r = tile.reduce maxnum %s : tensor<64x16xf32> -> tensor<64xf32>
+        %next = arith.maximumf %m, %r : tensor<64xf32>
+        scf.yield %next : tensor<64xf32>
+      }
+      %all = scf.for %j = %c0 to %n step %c32 iter_args(%acc = %sums) -> (tensor<64x32xf32>) {
+        %kt = tile.load %k[%j, %c0] dims [0, 1] valid(%c32, %c64) : memref<?x64xbf16> -> tensor<32x64xbf16>
+        %s = tile.dot %qt, %kt {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+        %b = tile.broadcast %look : tensor<64xf32> -> tensor<64x32xf32>
+        %sum = arith.addf %s, %b : tensor<64x32xf32>
+        %next = arith.addf %acc, %sum : tensor<64x32xf32>
+        scf.yield %next : tensor<64x32xf32>
+      }
+      tile.store %all, %o[%i, %c0] dims [0, 1] valid(%c64, %c32) : tensor<64x32xf32>, memref<?x32xf32>
+    }
+    return
+  }
+}

@@ -140,11 +140,17 @@ Value SharedBuffers::get(tile::LoadOp load, int64_t stages, unsigned n) {
   OpBuilder b = OpBuilder::atBlockBegin(&entry);
   if (below)
     b.setInsertionPointAfter(below);
-  else
+  auto made = nvtile::AllocOp::create(b, load.getLoc(), type, below ? below.getResult() : Value());
+  if (!below) {
     total += type.getBytes();
-  known.push_back(
-      nvtile::AllocOp::create(b, load.getLoc(), type, below ? below.getResult() : Value()));
-  return known.back();
+    for (nvtile::AllocOp smaller : known)
+      if (!smaller.getOver()) {
+        smaller.getOverMutable().assign(made.getResult());
+        total -= cast<nvtile::SharedType>(smaller.getResult().getType()).getBytes();
+      }
+  }
+  known.push_back(made);
+  return made;
 }
 
 SmallVector<Value> flashc::placeOf(tile::LoadOp load) {
