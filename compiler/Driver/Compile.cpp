@@ -149,8 +149,10 @@ std::string lower(Session &session, ModuleOp module, Stage from, const CompileOp
     if (!isOnPath(stage, isGPU))
       continue;
     PassManager manager(&session.get());
+    // Once per stage, not per pass: flash-opt's tests of passes do that.
+    manager.enableVerifier(false);
     buildStage(manager, stage, isGPU);
-    if (failed(manager.run(module)))
+    if (failed(manager.run(module)) || failed(verify(module)))
       session.fail(concat("the stage ", nameOf(stage), " failed"));
     if (dumps)
       writeFile(options.dumpStages, stage, isGPU, print(module));
