@@ -118,6 +118,7 @@ def NVTile_CopyOp : NVTile_Op<"copy", [AttrSizedOperandSegments, MemoryEffects<[
     The tile is that of `tile.load`, zeros outside of `valid` and rows through a page table included. The copy belongs to the group that the next
     `nvtile.commit` closes; until `nvtile.wait` has waited for that group, and a barrier has passed, the stage must
     not be read.
+    Without asynchronous copies (sm_75) the tile is loaded to registers here and written at the next wait or barrier.
 
     - (P1) one offset per dimension of the source; two distinct dims of it, and two valid sizes.
     - (P2) source and stage have one element type.
