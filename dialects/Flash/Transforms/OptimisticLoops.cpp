@@ -7,6 +7,7 @@
 #include "dialects/Flash/Transforms/OptimisticLoops.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
+#include "dialects/Flash/Transforms/Schedules.h"
 #include "dialects/Flash/Transforms/TileMath.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -70,6 +71,13 @@ Value emitCheck(OpBuilder &b, Location loc, OnlineAttentionOp op, Value referenc
   return tile::AllOp::create(b, loc, b.getI1Type(), x.both(isFinite, math.broadcast(isRight, acc)));
 }
 
+/// Makes `load` that of the tile's first rows alone; `b` stands where the load may go.
+void takeRows(OpBuilder &b, tile::LoadOp load, int64_t rows) {
+  auto type = cast<RankedTensorType>(load.getTile().getType());
+  load.getTile().setType(type.clone({rows, type.getDimSize(1)}));
+  load.getValidMutable()[0].assign(Index(b, load.getLoc()).min(load.getValid()[0], rows));
+}
+
 /// The row maxima of the first keys in each `step` of [from, to), or -inf.
 scf::ForOp emitPeek(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op, Value from, Value to,
                     Value step) {
@@ -89,10 +97,9 @@ scf::ForOp emitPeek(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op, Value f
       captures.push_back(map.lookupOrDefault(value));
     Value q = map.lookupOrDefault(op.getQ());
     auto load = map.lookupOrDefault(op.getK()).getDefiningOp<tile::LoadOp>();
-    auto keyType = cast<RankedTensorType>(load.getTile().getType());
-    int64_t keys = std::min(keyType.getDimSize(0), kPeekedKeys);
-    load.getTile().setType(keyType.clone({keys, keyType.getDimSize(1)}));
-    load.getValidMutable()[0].assign(Index(inner, loc).min(load.getValid()[0], keys));
+    int64_t rows = cast<RankedTensorType>(load.getTile().getType()).getDimSize(0);
+    int64_t keys = std::min(rows, kPeekedKeys);
+    takeRows(inner, load, keys);
     Value k = load.getTile();
     load->moveBefore(inner.getBlock(), inner.getBlock()->end());
     SmallVector<int64_t> shape = {cast<RankedTensorType>(q.getType()).getDimSize(0), keys};
@@ -151,10 +158,8 @@ void shrinkTiles(scf::ForOp loop, int64_t keys) {
     if (!k || !v || rows <= keys || rows % keys != 0)
       return;
     for (tile::LoadOp load : {k, v}) {
-      auto type = cast<RankedTensorType>(load.getTile().getType());
-      load.getTile().setType(type.clone({keys, type.getDimSize(1)}));
       b.setInsertionPoint(load);
-      load.getValidMutable()[0].assign(x.min(load.getValid()[0], keys));
+      takeRows(b, load, keys);
     }
     b.setInsertionPoint(loop);
     loop.setStep(x.constant(keys));
@@ -164,16 +169,13 @@ void shrinkTiles(scf::ForOp loop, int64_t keys) {
 /// Whether shorter code here leaves the loops before as they are. ptxas orders instructions by the registers of the whole
 /// kernel: with masked tiles, or queries in registers too, exponentials would no longer overlap products.
 bool isShortRescueFree(OnlineAttentionOp op) {
-  auto schedule =
-      op->getParentOfType<func::FuncOp>()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
-  return op.getMask().empty() && schedule.getQueries() == Placement::Shared;
+  return op.getMask().empty() && scheduleOf(op).getQueries() == Placement::Shared;
 }
 
 } // namespace
 
 bool flashc::flash::isOptimistic(OnlineAttentionOp op) {
-  auto schedule =
-      op->getParentOfType<func::FuncOp>()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+  ScheduleAttr schedule = scheduleOf(op);
   // Rows of heads are few.
   return schedule && schedule.getReference() == Reference::Optimistic && !op.getHeads();
 }

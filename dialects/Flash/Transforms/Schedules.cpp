@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Flash/Transforms/Schedules.h"
+#include "dialects/Flash/Transforms/KernelFrame.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -33,6 +34,15 @@ ScheduleSizes flashc::flash::toSizes(ScheduleAttr schedule) {
   sizes.values = static_cast<ScheduleSizes::ValueCopy>(schedule.getValues());
   sizes.isOptimistic = schedule.getReference() == Reference::Optimistic;
   return sizes;
+}
+
+const TargetInfo *flashc::flash::targetOf(Operation *op) {
+  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttrName);
+  return target ? lookupTarget(target.getName()) : nullptr;
+}
+
+ScheduleAttr flashc::flash::scheduleOf(Operation *op) {
+  return op->getParentOfType<func::FuncOp>()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
 }
 
 ScheduleProblem flashc::flash::problemOf(AttentionOp op) {

@@ -16,6 +16,10 @@ namespace flashc::flash {
 
 ScheduleAttr toAttribute(mlir::MLIRContext *context, const ScheduleSizes &sizes, Strategy strategy);
 ScheduleSizes toSizes(ScheduleAttr schedule);
+/// The target of the module around `op`; null where it names none.
+const TargetInfo *targetOf(mlir::Operation *op);
+/// The schedule of the kernel around `op`; null where it has none.
+ScheduleAttr scheduleOf(mlir::Operation *op);
 /// What the schedule of `op` must serve.
 ScheduleProblem problemOf(AttentionOp op);
 

@@ -9,6 +9,7 @@
 #include "dialects/Flash/Transforms/KeyRanges.h"
 #include "dialects/Flash/Transforms/OptimisticLoops.h"
 #include "dialects/Flash/Transforms/Passes.h"
+#include "dialects/Flash/Transforms/Schedules.h"
 
 namespace flashc::flash {
 #define GEN_PASS_DEF_FLASHSPLITMASKEDTILES
@@ -22,9 +23,8 @@ using namespace flashc::flash;
 namespace {
 
 bool isOnCPU(Operation *op) {
-  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttrName);
-  const TargetInfo *info = target ? lookupTarget(target.getName()) : nullptr;
-  return info && info->kind == TargetKind::CPU;
+  const TargetInfo *target = targetOf(op);
+  return target && target->kind == TargetKind::CPU;
 }
 
 void split(scf::ForOp loop, OnlineAttentionOp op) {

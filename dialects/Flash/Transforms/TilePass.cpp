@@ -9,6 +9,7 @@
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
+#include "dialects/Flash/Transforms/Schedules.h"
 #include "dialects/Flash/Transforms/TileMath.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
@@ -205,8 +206,8 @@ public:
 
   LogicalResult emit() {
     GridShape tiles = {schedule.getTile()[0], schedule.getRows(), schedule.getSplit(), false};
-    auto target = func->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttrName);
-    if (target && lookupTarget(target.getName())->kind == TargetKind::GPU) {
+    const TargetInfo *target = targetOf(func);
+    if (target && target->kind == TargetKind::GPU) {
       tiles.isOnDevice = true;
       tiles.headsTogether = op.getMask().empty() ? 1 : kHeadsTogether;
       tiles.mostParts = kMostParts;

@@ -6,6 +6,7 @@
 
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/Passes.h"
+#include "dialects/Flash/Transforms/Schedules.h"
 #include "mlir/IR/Builders.h"
 
 namespace flashc::flash {
@@ -21,9 +22,8 @@ namespace {
 
 /// GPUs have an instruction for exp2 only; on CPUs exp costs one operation more and is more accurate.
 int32_t exponentBase(Operation *op) {
-  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttrName);
-  const flashc::TargetInfo *info = target ? flashc::lookupTarget(target.getName()) : nullptr;
-  return info && info->kind == flashc::TargetKind::GPU ? 2 : 0;
+  const TargetInfo *target = targetOf(op);
+  return target && target->kind == TargetKind::GPU ? 2 : 0;
 }
 
 void rewrite(AttentionOp op) {
