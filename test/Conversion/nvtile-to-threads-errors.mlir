@@ -86,7 +86,7 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   }
   func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
     %c0 = arith.constant 0 : index
-    // expected-error @below {{expected tiles of numbers with the layout nvtile.fragment, got 'tensor<32x32xf32>'}}
+    // expected-error @below {{expected tiles of numbers with the layout nvtile.fragment or nvtile.lines, got 'tensor<32x32xf32>'}}
     %x = arith.constant dense<0.0> : tensor<32x32xf32>
     return
   }
@@ -104,7 +104,7 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   }
   func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
     %c0 = arith.constant 0 : index
-    // expected-error @below {{expected tiles of numbers with the layout nvtile.fragment, got 'tensor<32x32xf32, #nvtile.operand<warps = 2>>'}}
+    // expected-error @below {{expected tiles of numbers with the layout nvtile.fragment or nvtile.lines, got 'tensor<32x32xf32, #nvtile.operand<warps = 2>>'}}
     %x = arith.constant dense<0.0> : tensor<32x32xf32, #nvtile.operand<warps = 2>>
     return
   }
@@ -493,6 +493,25 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     return %n20 : index
   }
   func.func @phase0(%m: memref<?xi64>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 32 : i64} {
+    return
+  }
+}
+
+// -----
+
+// Lines and fragments do not mix.
+#schedule = #flash.schedule<tile = [16, 16], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%o: memref<?x16xf32>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @attention_phase0(%o: memref<?x16xf32>)
+      attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 32 : i64} {
+    %c0 = arith.constant 0 : index
+    %t = tile.load %o[%c0, %c0] dims [0, 1] valid(%c0, %c0) : memref<?x16xf32> -> tensor<16x16xf32, #nvtile.fragment<warps = [1, 1]>>
+    // expected-error @below {{expected tiles with the same warps along their rows}}
+    %m = tile.reduce max %t : tensor<16x16xf32, #nvtile.fragment<warps = [1, 1]>> -> tensor<16xf32, #nvtile.lines<warps = 1>>
     return
   }
 }

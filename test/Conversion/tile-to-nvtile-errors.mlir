@@ -122,9 +122,9 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   func.func @phase0(%q: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule} {
     %c0 = arith.constant 0 : index
     scf.forall (%p) in (4) {
-      // expected-error @below {{expected rows that are a multiple of 32, 16 for each warp, got 'tensor<40x64xbf16, #nvtile.fragment<warps = [2, 1]>>'}}
-      %t = tile.load %q[%c0, %c0] dims [0, 1] valid(%c0, %c0) : memref<?x64xbf16> -> tensor<40x64xbf16>
-      tile.store %t, %q[%c0, %c0] dims [0, 1] valid(%c0, %c0) : tensor<40x64xbf16>, memref<?x64xbf16>
+      %t = tile.load %q[%c0, %c0] dims [0, 1] valid(%c0, %c0) : memref<?x64xbf16> -> tensor<48x64xbf16>
+      // expected-error @below {{expected rows that are a multiple of 32, 16 for each warp, got 'tensor<48x48xf32, #nvtile.fragment<warps = [2, 1]>>'}}
+      %s = tile.dot %t, %t {transpose_b} : tensor<48x64xbf16>, tensor<48x64xbf16> -> tensor<48x48xf32>
     }
     return
   }

@@ -339,3 +339,26 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     return
   }
 }
+
+// -----
+
+// Without products rows are lines, of as many warps as their number allows.
+#schedule = #flash.schedule<tile = [16, 16], micro = [16, 16], strategy = online, across = 4>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // CHECK-LABEL: func.func @merge(
+  // CHECK:         tile.load {{.*}} -> tensor<4x64xf32, #nvtile.lines<warps = 4>>
+  // CHECK:         tile.reduce sum {{.*}} -> tensor<4xf32, #nvtile.lines<warps = 4>>
+  // CHECK:         tile.load {{.*}} -> tensor<6xf32, #nvtile.lines<warps = 2>>
+  func.func @merge(%q: memref<?x64xf32>, %o: memref<?xf32>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    scf.forall (%p) in (4) {
+      %t = tile.load %q[%c0, %c0] dims [0, 1] valid(%c64, %c64) : memref<?x64xf32> -> tensor<4x64xf32>
+      %s = tile.reduce sum %t : tensor<4x64xf32> -> tensor<4xf32>
+      tile.store %s, %o[%c0] dims [0] valid(%c64) : tensor<4xf32>, memref<?xf32>
+      %u = tile.load %o[%c64] dims [0] valid(%c64) : memref<?xf32> -> tensor<6xf32>
+      tile.store %u, %o[%c0] dims [0] valid(%c64) : tensor<6xf32>, memref<?xf32>
+    }
+    return
+  }
+}

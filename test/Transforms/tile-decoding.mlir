@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-tile --canonicalize --cse | FileCheck %s
+// RUN: flash-opt %s --split-input-file --flash-tile --canonicalize --cse | FileCheck %s
 //
 // Schedules for decoding: rows = heads puts the heads that share keys into one tile, and split = 16 divides the keys
 // into parts of 16 whose states go to the workspace and are merged by a second phase.
@@ -41,4 +41,32 @@ func.func @attention(%q: tensor<?x?x4x32xf32>, %k: tensor<?x?x2x32xf32>) -> tens
   %o, %lse = flash.finalize %m, %l, %acc
     : tensor<?x4x?xf32>, tensor<?x4x?xf32>, tensor<?x4x?x32xf32> -> tensor<?x?x4x32xf32>, tensor<?x4x?xf32>
   return %o : tensor<?x?x4x32xf32>
+}
+
+// -----
+
+// On a device many points merge a tile: the schedule's warps times a row of it each. The maximum of all parts, a column
+// each, is known before their weights are taken.
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // CHECK-LABEL: func.func @device_phase1
+  // CHECK:         scf.forall (%[[N:.*]]) in
+  // CHECK:           arith.remui %[[N]], %{{.*}} {flash.small} : index
+  // CHECK:           %[[MS:.*]] = tile.load %{{.*}} dims [1, 0] valid({{.*}}) : memref<?x16xf32> -> tensor<4x64xf32>
+  // CHECK:           arith.select {{.*}} : tensor<4x64xi1>, tensor<4x64xf32>
+  // CHECK:           tile.reduce maxnum
+  // CHECK:           scf.for {{.*}} -> (tensor<4xf32>, tensor<4x32xf32>)
+  // CHECK-COUNT-8:     tile.load {{.*}} dims [1, 2] {{.*}} -> tensor<4x32xf32>
+  // CHECK-NOT:       flash.merge
+  // CHECK:           flash.finalize
+  // CHECK:           tile.store {{.*}} : tensor<4x32xf32>
+  func.func @device(%q: tensor<?x?x16x32xf32>, %k: tensor<?x?x2x32xf32>) -> tensor<?x?x16x32xf32> {
+    %m, %l, %acc = flash.online_attention %q, %k, %k
+      {base = 0 : i32, scale = 0.5 : f32,
+       schedule = #flash.schedule<tile = [16, 16], micro = [16, 16], strategy = online, rows = heads, split = 16, across = 4>}
+      : tensor<?x?x16x32xf32>, tensor<?x?x2x32xf32>, tensor<?x?x2x32xf32>
+      -> tensor<?x16x?xf32>, tensor<?x16x?xf32>, tensor<?x16x?x32xf32>
+    %o, %lse = flash.finalize %m, %l, %acc
+      : tensor<?x16x?xf32>, tensor<?x16x?xf32>, tensor<?x16x?x32xf32> -> tensor<?x?x16x32xf32>, tensor<?x16x?xf32>
+    return %o : tensor<?x?x16x32xf32>
+  }
 }

@@ -33,8 +33,14 @@ bool isNumber(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWi
 std::pair<int64_t, int64_t> warpsOf(RankedTensorType tile) {
   if (auto operand = dyn_cast<nvtile::OperandAttr>(tile.getEncoding()))
     return {operand.getRowWarps(), 1};
+  if (auto lines = dyn_cast<nvtile::LinesAttr>(tile.getEncoding()))
+    return {lines.getRowWarps(), 1};
   auto fragment = cast<nvtile::FragmentAttr>(tile.getEncoding());
   return {fragment.getRowWarps(), tile.getRank() == 2 ? fragment.getColumnWarps() : 1};
+}
+
+bool isLines(Type tile) {
+  return isa_and_nonnull<nvtile::LinesAttr>(cast<RankedTensorType>(tile).getEncoding());
 }
 
 bool isOperandTile(Value value) {
@@ -124,21 +130,24 @@ private:
     bool isTile = tile && tile::isTile(tile) &&
                   (isNumber(tile.getElementType()) || tile.getElementType().isIndex());
     bool hasLayout =
-        isTile && (isa_and_nonnull<nvtile::FragmentAttr>(tile.getEncoding()) ||
+        isTile && (isa_and_nonnull<nvtile::FragmentAttr, nvtile::LinesAttr>(tile.getEncoding()) ||
                    (mayBeOperand && isa_and_nonnull<nvtile::OperandAttr>(tile.getEncoding())));
     if (!hasLayout)
-      return op.emitOpError() << "expected tiles of numbers with the layout nvtile.fragment, got "
+      return op.emitOpError() << "expected tiles of numbers with the layout nvtile.fragment or "
+                                 "nvtile.lines, got "
                               << type;
     auto [rows, columns] = warpsOf(tile);
     if (rows > warps || columns > warps || warps % (rows * columns) != 0)
       return op.emitOpError() << "expected a layout for the kernel's " << warps << " warps, got "
                               << type;
-    if (tile.getDimSize(0) % (kBlockRows * rows) != 0)
-      return op.emitOpError() << "expected rows that are a multiple of " << kBlockRows * rows
-                              << ", 16 for each warp, got " << type;
+    int64_t blockRows = isLines(tile) ? 1 : kBlockRows;
+    if (tile.getDimSize(0) % (blockRows * rows) != 0)
+      return op.emitOpError() << "expected rows that are a multiple of " << blockRows * rows << ", "
+                              << blockRows << " for each warp, got " << type;
     // The division first: sizes may be as large as numbers are.
-    int64_t perThread = tile.getDimSize(0) / (kBlockRows / 2 * rows);
-    int64_t width = tile.getRank() == 2 ? tile.getDimSize(1) / (4 * columns) + 4 : 1;
+    int64_t perThread = tile.getDimSize(0) / rows / (isLines(tile) ? 1 : kBlockRows / 2);
+    int64_t lanes = isLines(tile) ? kThreadsPerWarp : 4;
+    int64_t width = tile.getRank() == 2 ? tile.getDimSize(1) / (lanes * columns) + 4 : 1;
     if (perThread > kMostElements || width > kMostElements || perThread * width > kMostElements)
       return op.emitOpError() << "expected a tile of at most about " << kMostElements
                               << " elements for a thread, got " << type;
@@ -186,7 +195,8 @@ private:
 
   LogicalResult sameRows(Operation &op, Value a, Value b) {
     if (warpsOf(cast<RankedTensorType>(a.getType())).first ==
-        warpsOf(cast<RankedTensorType>(b.getType())).first)
+            warpsOf(cast<RankedTensorType>(b.getType())).first &&
+        isLines(a.getType()) == isLines(b.getType()))
       return success();
     return op.emitOpError() << "expected tiles with the same warps along their rows, got "
                             << a.getType() << " and " << b.getType();
@@ -209,7 +219,8 @@ private:
       return dot.emitOpError() << "expected left rows that are whole in a warp, got " << a;
     if (Value keep = dot.getKeep()) {
       auto kept = cast<RankedTensorType>(keep.getType());
-      if (warpsOf(kept).second != 1 || warpsOf(kept).first != warpsOf(result).first)
+      if (isLines(kept) || warpsOf(kept).second != 1 ||
+          warpsOf(kept).first != warpsOf(result).first)
         return dot.emitOpError() << "expected rows of keep that are whole in a warp, got " << kept;
     }
     return success();

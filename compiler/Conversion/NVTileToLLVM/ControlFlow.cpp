@@ -32,6 +32,10 @@ static tile::ReduceOp growingSum(scf::ForOp op, unsigned i) {
   return {};
 }
 
+static bool isLines(Value tile) {
+  return ThreadTile(cast<RankedTensorType>(tile.getType())).isLines;
+}
+
 Value Distributor::sumOverLanes(Value part) {
   for (int32_t mask : {1, 2})
     part = arith::AddFOp::create(b, t.loc, part, t.shuffleXor(part, mask));
@@ -43,7 +47,7 @@ LogicalResult Distributor::lowerFor(scf::ForOp op) {
   computeCaptures(*op);
   llvm::SmallDenseSet<unsigned> growing;
   for (unsigned i = 0; i < op.getNumResults(); ++i)
-    if (tile::ReduceOp reduce = growingSum(op, i)) {
+    if (tile::ReduceOp reduce = growingSum(op, i); reduce && !isLines(reduce.getSource())) {
       growing.insert(i);
       partial.insert(reduce);
     }
@@ -57,9 +61,7 @@ LogicalResult Distributor::lowerFor(scf::ForOp op) {
     for (unsigned e = 0; e < tile.size(); ++e) {
       Value value = get(init, e);
       if (growing.contains(i)) { // the first lane of a row begins with what there was
-        Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
-                                              t.rem(t.threadId(), 4), t.constant(0));
-        value = t.select(isFirst, value, t.f32Constant(0.0f));
+        value = t.select(isFirstInRow(tile), value, t.f32Constant(0.0f));
       }
       inits.push_back(value);
     }

@@ -6,13 +6,24 @@
 
 #include "compiler/Conversion/NVTileToLLVM/Distributor.h"
 #include "compiler/Conversion/NVTileToLLVM/AffineForm.h"
+#include "dialects/Flash/Transforms/KernelFrame.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace flashc;
 
-ThreadTile::ThreadTile(RankedTensorType type) : isMatrix(type.getRank() == 2) {
+ThreadTile::ThreadTile(RankedTensorType type)
+    : isMatrix(type.getRank() == 2), isLines(isa<nvtile::LinesAttr>(type.getEncoding())) {
   columnWarps = 1;
+  if (isLines) {
+    rowWarps = cast<nvtile::LinesAttr>(type.getEncoding()).getRowWarps();
+    warpRows = type.getDimSize(0) / rowWarps;
+    warpColumns = isMatrix ? type.getDimSize(1) : 0;
+    laneColumns = llvm::divideCeil(warpColumns, kWarpSize);
+    rowBlocks = columnBlocks = 0;
+    rowLanes = kWarpSize;
+    return;
+  }
   if (auto operand = dyn_cast<nvtile::OperandAttr>(type.getEncoding())) {
     rowWarps = operand.getRowWarps();
   } else {
@@ -162,9 +173,21 @@ LogicalResult Distributor::lower(Operation &op) {
           return success(); // computed when it is needed
         if (other->getNumRegions() || !isMemoryEffectFree(other))
           return other->emitOpError() << "expected an op that a thread can run";
-        b.clone(*other, scalars);
+        if (!divideSmall(other))
+          b.clone(*other, scalars);
         return success();
       });
+}
+
+bool Distributor::divideSmall(Operation *op) {
+  if (!op->hasAttr(flash::kSmallAttrName) || !isa<arith::DivUIOp, arith::RemUIOp>(op))
+    return false;
+  Value x = t.toI32(scalar(op->getOperand(0))), y = t.toI32(scalar(op->getOperand(1)));
+  Value result = isa<arith::DivUIOp>(op) ? arith::DivUIOp::create(b, t.loc, x, y).getResult()
+                                         : arith::RemUIOp::create(b, t.loc, x, y).getResult();
+  scalars.map(op->getResult(0),
+              arith::IndexCastUIOp::create(b, t.loc, t.index, result).getResult());
+  return true;
 }
 
 void Distributor::computeProductsBefore(Operation *op) {
@@ -282,17 +305,20 @@ Value Distributor::computeReduction(tile::ReduceOp op, unsigned row) {
   };
   SmallVector<Value> values;
   int64_t columns = cast<RankedTensorType>(source.getType()).getDimSize(1);
-  for (int64_t n = 0; n < tile.columnBlocks; ++n)
-    for (int64_t i = 0; i < 2; ++i) {
-      Value value = get(source, tile.element(row / 2, n, row % 2 * 2 + i));
-      if ((n + 1) * 8 > columns) { // columns that round the tile up count for nothing
-        bool isSum = op.getKind() == tile::ReduceKind::Sum;
-        Value column = t.indexAdd(firstColumn(tile), n * 8 + i);
-        value = t.select(t.indexLess(column, t.indexConstant(columns)), value,
-                         t.f32Constant(isSum ? 0.0f : -std::numeric_limits<float>::infinity()));
-      }
-      values.push_back(value);
+  for (unsigned e = 0; e < tile.size(); ++e) {
+    if (tile.rowOf(e) != row)
+      continue;
+    Value value = get(source, e);
+    // Columns that round the tile up count for nothing.
+    int64_t width = tile.isLines ? kWarpSize : 8;
+    if ((tile.columnOffset(e) / width + 1) * width > columns) {
+      bool isSum = op.getKind() == tile::ReduceKind::Sum;
+      Value column = t.indexAdd(firstColumn(tile), tile.columnOffset(e));
+      value = t.select(t.indexLess(column, t.indexConstant(columns)), value,
+                       t.f32Constant(isSum ? 0.0f : -std::numeric_limits<float>::infinity()));
     }
+    values.push_back(value);
+  }
   // A balanced tree: short chains, and errors that grow with the logarithm.
   for (; values.size() > 1; values.resize((values.size() + 1) / 2))
     for (size_t n = 0; n < values.size() / 2; ++n) {
@@ -303,7 +329,7 @@ Value Distributor::computeReduction(tile::ReduceOp op, unsigned row) {
   Value result = values.front();
   if (partial.contains(op))
     return result;
-  for (int32_t mask : {1, 2}) // the four lanes that share a row
+  for (int64_t mask = 1; mask < tile.rowLanes; mask *= 2)
     result = combine(result, t.shuffleXor(result, mask));
   return result;
 }

@@ -26,24 +26,39 @@
 
 namespace flashc {
 
-/// The part of a register tile that one thread holds, by its encoding: `rowBlocks` blocks of 16 rows with two of
-/// the thread's rows each and, at rank 2, `columnBlocks` blocks of 8 columns with two of its columns each.
-/// Element ((m, n), i) is row 16 m + 8 (i / 2), column 8 n + i mod 2, from the thread's first row and column.
+/// The part of a register tile that one thread holds, by its encoding. Of fragments: `rowBlocks` blocks of 16 rows
+/// with two of the thread's rows each and, at rank 2, `columnBlocks` blocks of 8 columns with two of its columns each;
+/// element ((m, n), i) is row 16 m + 8 (i / 2), column 8 n + i mod 2, from the thread's first row and column. Of lines:
+/// all rows of the warp and, at rank 2, `laneColumns` columns; element (m, n) is row m, column 32 n.
 struct ThreadTile {
   explicit ThreadTile(mlir::RankedTensorType type);
 
-  bool isMatrix;
+  bool isMatrix, isLines;
   int64_t rowBlocks, columnBlocks;
   /// Rows of a warp, and columns of one, rounded up.
   int64_t warpRows, warpColumns;
   int64_t rowWarps, columnWarps;
+  /// Columns of a lane where rows are lines, and the lanes that share a row.
+  int64_t laneColumns = 0, rowLanes = 4;
 
-  unsigned size() const { return rowBlocks * (isMatrix ? columnBlocks * 4 : 2); }
+  unsigned size() const {
+    if (isLines)
+      return warpRows * (isMatrix ? laneColumns : 1);
+    return rowBlocks * (isMatrix ? columnBlocks * 4 : 2);
+  }
   unsigned element(int64_t m, int64_t n, int64_t i) const { return (m * columnBlocks + n) * 4 + i; }
-  /// The number of the row, of rowBlocks * 2, that an element lies in.
-  unsigned rowOf(unsigned e) const { return isMatrix ? e / 4 / columnBlocks * 2 + e % 4 / 2 : e; }
-  int64_t rowOffset(unsigned e) const { return rowOf(e) / 2 * 16 + rowOf(e) % 2 * 8; }
-  int64_t columnOffset(unsigned e) const { return e / 4 % columnBlocks * 8 + e % 2; }
+  /// The number of the row, among the thread's, that an element lies in.
+  unsigned rowOf(unsigned e) const {
+    if (isLines)
+      return isMatrix ? e / laneColumns : e;
+    return isMatrix ? e / 4 / columnBlocks * 2 + e % 4 / 2 : e;
+  }
+  int64_t rowOffset(unsigned e) const {
+    return isLines ? rowOf(e) : rowOf(e) / 2 * 16 + rowOf(e) % 2 * 8;
+  }
+  int64_t columnOffset(unsigned e) const {
+    return isLines ? e % laneColumns * kWarpSize : e / 4 % columnBlocks * 8 + e % 2;
+  }
 };
 
 /// Whether a thread holds elements of `value` rather than a scalar.
@@ -84,6 +99,8 @@ private:
 
   mlir::LogicalResult lowerBlock(mlir::Block &block);
   mlir::LogicalResult lower(mlir::Operation &op);
+  /// Divides in 32 bits where that is enough; 64 take a call.
+  bool divideSmall(mlir::Operation *op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp op);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
   /// The scalars of scalars and tiles, one after another; what they become; and their types.
@@ -118,6 +135,8 @@ private:
   /// What a turn of a loop carries on; a warp that can keep nothing passes its values on.
   llvm::SmallVector<mlir::Value> computeTurn(mlir::scf::ForOp op, mlir::ValueRange carried);
   mlir::Value computeReduction(tile::ReduceOp op, unsigned row);
+  /// Whether the thread is the first of those that share its rows.
+  mlir::Value isFirstInRow(const ThreadTile &tile);
   /// The sum of the parts that the four lanes of a row hold.
   mlir::Value sumOverLanes(mlir::Value part);
   /// Either a tile's element or a scalar.

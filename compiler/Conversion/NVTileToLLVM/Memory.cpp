@@ -170,11 +170,8 @@ void Distributor::lowerStore(tile::StoreOp op) {
   auto storeElements = [&] {
     for (unsigned e = 0; e < tile.size(); ++e) {
       Value condition = isValid(tile, op.getValid(), e);
-      if (!tile.isMatrix) { // of the lanes that hold a row, the first stores it
-        Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
-                                              t.rem(t.threadId(), 4), t.constant(0));
-        condition = t.both(condition, isFirst);
-      }
+      if (!tile.isMatrix) // of the lanes that hold a row, the first stores it
+        condition = t.both(condition, isFirstInRow(tile));
       Value row = t.indexAdd(rowStart, tile.rowOffset(e));
       Value column = tile.isMatrix ? t.indexAdd(columnStart, tile.columnOffset(e)) : Value();
       Value address = addressOf(memory, elementIndices(t, offsets, op.getDims(), row, column));
@@ -183,7 +180,8 @@ void Distributor::lowerStore(tile::StoreOp op) {
   };
   int64_t bytes = bytesOf(memory.elementType);
   auto columns = tile.isMatrix ? cast<RankedTensorType>(op.getTile().getType()).getDimSize(1) : 0;
-  bool hasChunks = tile.isMatrix && bytes == 2 && tile.columnBlocks % 4 == 0 && columns % 8 == 0;
+  bool hasChunks = tile.isMatrix && !tile.isLines && bytes == 2 && tile.columnBlocks % 4 == 0 &&
+                   columns % 8 == 0;
   if (!hasChunks)
     return storeElements();
 

@@ -15,19 +15,26 @@ using namespace flashc;
 Value Distributor::firstRow(const ThreadTile &tile) {
   Value thread = t.threadId();
   Value warp = t.div(thread, kWarpSize), lane = t.rem(thread, kWarpSize);
-  Value row = t.add(t.mul(t.rem(warp, tile.rowWarps), tile.warpRows), t.div(lane, 4));
+  Value row = t.mul(t.rem(warp, tile.rowWarps), tile.warpRows);
+  if (!tile.isLines)
+    row = t.add(row, t.div(lane, 4));
   return arith::IndexCastUIOp::create(b, t.loc, t.index, row);
 }
 
 Value Distributor::firstColumn(const ThreadTile &tile) {
   Value thread = t.threadId();
-  Value column = t.mul(t.rem(thread, 4), 2);
+  Value column = tile.isLines ? t.rem(thread, kWarpSize) : t.mul(t.rem(thread, 4), 2);
   if (tile.columnWarps > 1) {
     Value warp = t.div(thread, kWarpSize);
     Value part = t.rem(t.div(warp, tile.rowWarps), tile.columnWarps);
     column = t.add(column, t.mul(part, tile.warpColumns));
   }
   return arith::IndexCastUIOp::create(b, t.loc, t.index, column);
+}
+
+Value Distributor::isFirstInRow(const ThreadTile &tile) {
+  return arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
+                               t.rem(t.threadId(), tile.rowLanes), t.constant(0));
 }
 
 Value Distributor::computeCoordinate(tile::CoordsOp op, unsigned e) {

@@ -3,7 +3,8 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 // Tiles that elementwise ops and loops tie together share a layout. A product ties its left operand to no
-// other tile but asks for all of its columns in each warp; everything else is spread along the columns.
+// other tile but asks for all of its columns in each warp; everything else is spread along the columns. Where a
+// kernel has no product, rows are lines: a thread holds few of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace flashc;
@@ -29,6 +31,7 @@ public:
   void run() {
     separateConstants();
     kernel.walk([&](Operation *op) { tie(op); });
+    areLines = !kernel.walk([](tile::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
     kernel.walk([&](Operation *op) {
       for (Value result : op->getResults())
         assign(result);
@@ -116,13 +119,19 @@ private:
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
     if (!tensor || tensor.getEncoding())
       return;
-    auto layout = nvtile::FragmentAttr::get(kernel.getContext(), warps.rows,
-                                            isWhole(value) ? 1 : warps.columns);
-    value.setType(tensor.cloneWithEncoding(layout));
+    value.setType(tensor.cloneWithEncoding(layoutOf(value, tensor.getDimSize(0))));
+  }
+
+  Attribute layoutOf(Value value, int64_t rows) {
+    if (areLines)
+      return nvtile::LinesAttr::get(kernel.getContext(), std::gcd(rows, warps.count()));
+    return nvtile::FragmentAttr::get(kernel.getContext(), warps.rows,
+                                     isWhole(value) ? 1 : warps.columns);
   }
 
   func::FuncOp kernel;
   WarpGrid warps;
+  bool areLines = false;
   llvm::EquivalenceClasses<void *> classes;
   SmallVector<Value> whole;
 };

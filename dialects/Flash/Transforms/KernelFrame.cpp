@@ -92,7 +92,7 @@ public:
         one(Index(b, loc).constant(1)), heads(emitDim(b, loc, memory.q, 2)),
         kvHeads(emitDim(b, loc, memory.k, 2)) {
     Index x(b, loc);
-    group = x.div(heads, x.max(kvHeads, one)); // there may be no heads
+    group = small(x.div(heads, x.max(kvHeads, one)), true); // there may be no heads
     isPacked = bool(memory.cuSeqlensQ);
     sequences =
         isPacked ? x.sub(emitDim(b, loc, memory.cuSeqlensQ, 0), 1) : emitDim(b, loc, memory.q, 0);
@@ -154,6 +154,9 @@ public:
 
   bool isExact() const { return isUniform || !shape.isOnDevice; }
 
+  /// `tiles` tiles as points.
+  Value inPoints(OpBuilder &b, Value tiles) { return Index(b, loc).mul(tiles, pointsPerTile(b)); }
+
   /// Tiles and parts of all sequences.
   std::pair<Value, Value> emitTotals(OpBuilder &b) {
     Index x(b, loc);
@@ -172,9 +175,13 @@ public:
     return {loop.getResult(0), loop.getResult(1)};
   }
 
-  GridPoint emitPoint(OpBuilder &b, Value number) {
+  GridPoint emitPoint(OpBuilder &b, Value point) {
     Index x(b, loc);
+    auto div = [&](Value a, Value c) { return small(x.div(a, c), isExact()); };
+    auto rem = [&](Value a, Value c) { return small(x.rem(a, c), isExact()); };
     GridPoint p;
+    Value number = div(point, pointsPerTile(b));
+    p.firstRow = x.mul(rem(point, pointsPerTile(b)), shape.pointRows);
     Value local; // number among the sequence's tiles or parts
     Value partsBefore = zero;
     Value knownHead, knownTile;
@@ -184,26 +191,26 @@ public:
       // Sections of heads, in which tiles of one number follow one another.
       n = uniform;
       Value perHead = x.ceilDiv(n.sq, shape.rows), all = x.mul(sequences, heads);
-      Value section = x.div(number, x.mul(perHead, shape.headsTogether));
+      Value section = div(number, x.mul(perHead, x.min(all, shape.headsTogether)));
       Value first = x.mul(section, shape.headsTogether);
       Value count = x.min(x.sub(all, first), shape.headsTogether);
       Value inSection = x.sub(number, x.mul(first, perHead));
-      Value head = x.add(first, x.rem(inSection, count));
-      p.sequence = x.div(head, heads);
+      Value head = x.add(first, rem(inSection, count));
+      p.sequence = div(head, heads);
       if (memory.sequsedK)
         n.sk = emitLength(b, loc, memory.sequsedK, p.sequence);
-      Value tile = x.div(inSection, count);
-      local = x.add(x.mul(x.rem(head, heads), perHead), tile);
+      Value tile = div(inSection, count);
+      local = x.add(x.mul(rem(head, heads), perHead), tile);
       partsBefore = x.mul(x.mul(p.sequence, n.tiles), n.parts);
-      knownHead = x.rem(head, heads);
+      knownHead = rem(head, heads);
       knownTile = tile;
     } else if (isUniform) {
       n = uniform;
       Value perSequence = shape.forEachPart ? x.mul(n.tiles, n.parts) : n.tiles;
-      p.sequence = x.div(number, perSequence);
+      p.sequence = div(number, perSequence);
       if (memory.sequsedK) // counts do not depend on it
         n.sk = emitLength(b, loc, memory.sequsedK, p.sequence);
-      local = x.rem(number, perSequence);
+      local = rem(number, perSequence);
       partsBefore = x.mul(x.mul(p.sequence, n.tiles), n.parts);
     } else {
       // The sequence is the one whose range of points holds `number`; ranges lie one after another.
@@ -227,8 +234,8 @@ public:
     }
     Value tile = local, split = zero;
     if (shape.forEachPart) {
-      tile = x.div(local, n.parts);
-      split = x.rem(local, n.parts);
+      tile = div(local, n.parts);
+      split = rem(local, n.parts);
     }
     p.memoryBatch = isPacked ? zero : p.sequence;
     p.qOffset = n.qOffset;
@@ -238,21 +245,26 @@ public:
     if (shape.kind == RowKind::Heads) {
       // Tiles of a query's heads lie side by side.
       Value perGroup = x.ceilDiv(group, shape.rows);
-      p.i0 = x.div(tile, n.groups);
-      Value which = x.rem(tile, n.groups);
-      p.kvHead = x.div(which, perGroup);
-      Value first = x.mul(x.rem(which, perGroup), shape.rows);
+      p.i0 = div(tile, n.groups);
+      Value which = rem(tile, n.groups);
+      p.kvHead = div(which, perGroup);
+      Value first = x.mul(rem(which, perGroup), shape.rows);
       p.head = x.add(x.mul(p.kvHead, group), first);
       p.rows = x.min(x.sub(group, first), shape.rows);
     } else {
       Value perHead = x.ceilDiv(n.sq, shape.rows);
-      p.head = knownHead ? knownHead : x.div(tile, perHead);
-      p.kvHead = x.div(p.head, group);
+      p.head = knownHead ? knownHead : div(tile, perHead);
+      p.kvHead = div(p.head, group);
       // From the last tile to the first: under a causal mask the last ones are the longest.
-      Value inHead = knownTile ? knownTile : x.rem(tile, perHead);
+      Value inHead = knownTile ? knownTile : rem(tile, perHead);
       Value fromLast = x.sub(x.sub(perHead, one), inHead);
       p.i0 = x.mul(fromLast, shape.rows);
       p.rows = x.min(x.sub(p.sq, p.i0), shape.rows);
+    }
+    if (shape.pointRows) {
+      (shape.kind == RowKind::Heads ? p.head : p.i0) =
+          x.add(shape.kind == RowKind::Heads ? p.head : p.i0, p.firstRow);
+      p.rows = x.max(x.min(x.sub(p.rows, p.firstRow), shape.pointRows), zero);
     }
     p.keyBegin = zero;
     p.keyEnd = p.sk;
@@ -267,7 +279,7 @@ public:
       p.keyBegin = x.mul(split, size);
       if (shape
               .mostParts) { // on a device, where a sequence may have fewer parts than its shape says
-        Value longest = x.div(x.add(p.sk, x.sub(mostParts(b), 1)), mostParts(b));
+        Value longest = div(x.add(p.sk, x.sub(mostParts(b), 1)), mostParts(b));
         size = x.max(size, x.roundUp(longest, shape.keyTile));
         p.keyBegin = x.min(x.mul(split, size), p.sk);
       }
@@ -277,10 +289,29 @@ public:
   }
 
 private:
+  /// Notes of a quotient or remainder whether all of its operands are small: sizes are, where memory holds them, and
+  /// so is what multiplies to the number of a grid's points.
+  static Value small(Value value, bool isSmall) {
+    Operation *op = value.getDefiningOp();
+    if (isSmall && isa_and_nonnull<arith::DivUIOp, arith::RemUIOp>(op))
+      op->setAttr(kSmallAttrName, UnitAttr::get(op->getContext()));
+    return value;
+  }
+
+  /// Points that share a tile: so many that they have the rows that any tile can have.
+  Value pointsPerTile(OpBuilder &b) {
+    Index x(b, loc);
+    if (!shape.pointRows)
+      return one;
+    if (shape.kind == RowKind::Queries)
+      return x.constant(llvm::divideCeil(shape.rows, shape.pointRows));
+    return x.max(x.ceilDiv(x.min(group, shape.rows), shape.pointRows), one);
+  }
+
   /// Parts of a sequence at most: with all heads of keys they keep a device busy, and no more are to be merged.
   Value mostParts(OpBuilder &b) {
     Index x(b, loc);
-    Value few = x.div(x.constant(kBusyParts), x.max(kvHeads, one));
+    Value few = small(x.div(x.constant(kBusyParts), x.max(kvHeads, one)), true);
     return x.min(x.max(few, x.constant(kFewParts)), shape.mostParts);
   }
 
@@ -313,7 +344,7 @@ void flashc::flash::emitGrid(OpBuilder &b, Location loc, const AttentionMemory &
   };
   auto countPoints = [&](OpBuilder &builder) {
     auto [tiles, parts] = grid.emitTotals(builder);
-    return shape.forEachPart ? parts : tiles;
+    return grid.inPoints(builder, shape.forEachPart ? parts : tiles);
   };
   if (grid.isExact()) {
     auto forall = emitForall(countPoints(b));
@@ -323,7 +354,7 @@ void flashc::flash::emitGrid(OpBuilder &b, Location loc, const AttentionMemory &
   // The bound may be far from the true number: no more points than keep a device busy, each of which works for
   // as many others as it takes.
   Index x(b, loc);
-  Value launched = x.min(grid.emitBound(b), kMostBlocks);
+  Value launched = x.min(grid.inPoints(b, grid.emitBound(b)), kMostBlocks);
   auto forall = emitForall(launched);
   OpBuilder inner(forall.getBody(), forall.getBody()->begin());
   scf::ForOp::create(inner, loc, forall.getInductionVar(0), countPoints(inner), launched,

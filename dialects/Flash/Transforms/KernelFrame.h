@@ -23,6 +23,8 @@ constexpr llvm::StringLiteral kWorkspaceAttrName = "flash.workspace"; // unit, o
 constexpr llvm::StringLiteral kArgNameAttrName = "flash.name";        // string, on arguments
 constexpr llvm::StringLiteral kOutputAttrName = "flash.output";       // unit, on arguments
 constexpr llvm::StringLiteral kScheduleAttrName = "flash.schedule";   // on kernels
+/// On divisions of which nothing is 2^31 or more where a grid has fewer points.
+constexpr llvm::StringLiteral kSmallAttrName = "flash.small";
 
 /// The inputs and outputs of an attention op as memory: memrefs with any strides, null where absent.
 struct AttentionMemory {
@@ -40,6 +42,7 @@ struct GridPoint {
   mlir::Value keyBegin, keyEnd; // the keys at hand: all, or those of a part
   mlir::Value parts, firstPart; // of the tile, where keys are split: their number, the first one's
   mlir::Value part;             // number among all tiles', and the number of the part at hand
+  mlir::Value firstRow;         // of the tile, where a point has some of its rows
   mlir::Value qOffset, kOffset, sq, sk;
 };
 
@@ -63,6 +66,8 @@ struct GridShape {
   RowKind kind = RowKind::Queries;
   int64_t split = 0;
   bool forEachPart = false;
+  /// Rows of a tile that a point has, where several points share one; 0: all.
+  int64_t pointRows = 0;
   /// Parts that a sequence has at most, 0: any number; longer ones have longer parts, of a multiple of keyTile keys.
   int64_t mostParts = 0, keyTile = 1;
   /// Whether lengths lie in memory that the host cannot read when it counts grid points: the grid is then sized by

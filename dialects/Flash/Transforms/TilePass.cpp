@@ -6,15 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/Target/GPUSchedules.h"
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
+#include "dialects/Flash/Transforms/PartStates.h"
 #include "dialects/Flash/Transforms/Schedules.h"
 #include "dialects/Flash/Transforms/TileMath.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
 
-#include <array>
+#include <numeric>
 
 namespace flashc::flash {
 #define GEN_PASS_DEF_FLASHTILE
@@ -32,15 +34,14 @@ namespace {
 constexpr int64_t kHeadsTogether = 32;
 /// Parts of a sequence on a GPU, at most.
 constexpr int64_t kMostParts = 64;
-/// Parts that are loaded at once when they are merged, so that each turn waits for memory once. Fewer are left each time.
-constexpr std::array<int64_t, 4> kMergedTogether = {8, 4, 2, 1};
 
 /// Emits the tile of each value that the function returns, by walking back from its definition.
 class TileEmitter {
 public:
+  /// Tiles have `rows` rows.
   TileEmitter(OpBuilder &b, KernelBuilder &kernel, const AttentionMemory &memory,
-              ScheduleAttr schedule)
-      : b(b), kernel(kernel), memory(memory), schedule(schedule), tile(schedule.getTile()) {}
+              ScheduleAttr schedule, int64_t rows)
+      : b(b), kernel(kernel), memory(memory), schedule(schedule), rows(rows) {}
 
   /// Makes `tiles` known as the tiles of the results of `op`.
   void note(Operation *op, ValueRange tiles) { map.map(op->getResults(), tiles); }
@@ -65,9 +66,10 @@ public:
   }
 
 private:
-  Type rowType() { return tileOf({tile[0]}, b.getF32Type()); }
-  Type accType(Value acc) {
-    return tileOf({tile[0], cast<RankedTensorType>(acc.getType()).getDimSize(3)}, b.getF32Type());
+  Type rowType() { return tileOf({rows}, b.getF32Type()); }
+  Type accType(Value acc) { return resultType(acc, b.getF32Type()); }
+  Type resultType(Value result, Type element) {
+    return tileOf({rows, cast<RankedTensorType>(result.getType()).getDimSize(3)}, element);
   }
 
   SmallVector<Value> emitOp(OnlineAttentionOp op) {
@@ -119,11 +121,9 @@ private:
     Value m = emit(op.getM()), l = emit(op.getL()), acc = emit(op.getAcc());
     if (!m || !l || !acc)
       return {};
-    auto type = cast<RankedTensorType>(op.getO().getType());
+    Type element = cast<RankedTensorType>(op.getO().getType()).getElementType();
     auto final = FinalizeOp::create(
-        b, op.getLoc(),
-        TypeRange{tileOf({tile[0], type.getDimSize(3)}, type.getElementType()), rowType()}, m, l,
-        acc);
+        b, op.getLoc(), TypeRange{resultType(op.getO(), element), rowType()}, m, l, acc);
     return SmallVector<Value>(final.getResults());
   }
 
@@ -131,70 +131,8 @@ private:
   KernelBuilder &kernel;
   const AttentionMemory &memory;
   ScheduleAttr schedule;
-  ArrayRef<int64_t> tile;
-  IRMapping map;
-};
-
-/// The states of all parts, in the workspace: m, l, acc and the row max, one after another. A part's row r
-/// lies at row (part, r).
-class PartStates {
-public:
-  PartStates(OpBuilder &b, Location loc, Value workspace, Value parts, OnlineAttentionOp op)
-      : rows(op.getSchedule()->getTile()[0]) {
-    Index x(b, loc);
-    Value offset = x.constant(0);
-    for (Value component : op.getResults()) {
-      auto type = cast<RankedTensorType>(component.getType());
-      SmallVector<int64_t> shape = {ShapedType::kDynamic, rows};
-      if (type.getRank() == 4)
-        shape.push_back(type.getDimSize(3));
-      int64_t bytes = 4 * rows * (type.getRank() == 4 ? type.getDimSize(3) : 1);
-      if (workspace)
-        memories.push_back(memref::ViewOp::create(b, loc, MemRefType::get(shape, b.getF32Type()),
-                                                  workspace, offset, parts));
-      offset = x.add(offset, x.roundUp(x.mul(parts, bytes), 64));
-    }
-    size = offset;
-  }
-
-  Value bytes() const { return size; }
-
-  void store(OpBuilder &b, Location loc, ValueRange state, const GridPoint &point) {
-    for (auto [tile, memory] : llvm::zip(state, memories)) {
-      auto [offsets, valid, dims] = place(b, loc, memory, point.part, point.rows);
-      tile::StoreOp::create(b, loc, tile, memory, offsets, valid, dims);
-    }
-  }
-
-  SmallVector<Value> load(OpBuilder &b, Location loc, Value part, Value validRows) {
-    SmallVector<Value> state;
-    for (Value memory : memories) {
-      auto [offsets, valid, dims] = place(b, loc, memory, part, validRows);
-      auto type =
-          tileOf(cast<MemRefType>(memory.getType()).getShape().drop_front(), b.getF32Type());
-      state.push_back(tile::LoadOp::create(b, loc, type, memory, offsets, valid, dims));
-    }
-    return state;
-  }
-
-private:
-  std::tuple<SmallVector<Value>, SmallVector<Value>, SmallVector<int64_t>>
-  place(OpBuilder &b, Location loc, Value memory, Value part, Value validRows) {
-    Index x(b, loc);
-    SmallVector<Value> offsets = {part, x.constant(0)}, valid = {validRows};
-    SmallVector<int64_t> dims = {1};
-    auto type = cast<MemRefType>(memory.getType());
-    if (type.getRank() == 3) {
-      offsets.push_back(x.constant(0));
-      valid.push_back(x.constant(type.getDimSize(2)));
-      dims.push_back(2);
-    }
-    return {offsets, valid, dims};
-  }
-
   int64_t rows;
-  SmallVector<Value> memories;
-  Value size;
+  IRMapping map;
 };
 
 /// The kernels of an attention op with the online strategy: one, or one for the parts of the keys and one
@@ -212,7 +150,7 @@ public:
       tiles.headsTogether = op.getMask().empty() ? 1 : kHeadsTogether;
       tiles.mostParts = kMostParts;
       tiles.keyTile = schedule.getTile()[1];
-      mergedTogether.assign(kMergedTogether.begin(), kMergedTogether.end());
+      mergedRows = std::gcd(schedule.getTile()[0], gpuThreads(toSizes(schedule)) / kWarpSize);
     }
     if (!schedule.getSplit())
       return emitKernel(0, tiles,
@@ -229,16 +167,20 @@ public:
                                       SmallVector<Value> state;
                                       for (Value result : op.getResults())
                                         state.push_back(emitter.emit(result));
-                                      states.store(b, loc, state, point);
+                                      states.store(b, state, point);
                                       return success();
                                     });
     if (failed(done))
       return failure();
-    done = emitKernel(1, tiles,
+    GridShape merging = tiles;
+    merging.pointRows = mergedRows;
+    done = emitKernel(1, merging,
                       [&](OpBuilder &b, KernelBuilder &kernel, TileEmitter &emitter,
                           const MemoryMap &map, const GridPoint &point, Value count) {
                         PartStates states(b, loc, map.workspace(), count, op);
-                        emitter.note(op, mergeParts(b, states, point));
+                        emitter.note(op, mergedRows
+                                             ? states.mergeAtOnce(b, point, mergedRows, kMostParts)
+                                             : states.mergeInTurn(b, point));
                         return storeResults(kernel, emitter, map);
                       });
     emitWorkspaceSize(parts);
@@ -265,7 +207,8 @@ private:
     Value count = shape.split ? emitPartCount(b, loc, memory, shape) : Value();
     emitGrid(b, loc, memory, shape, [&](OpBuilder &inner, const GridPoint &point) {
       KernelBuilder builder(inner, loc, memory, point, schedule);
-      TileEmitter emitter(inner, builder, memory, schedule);
+      TileEmitter emitter(inner, builder, memory, schedule,
+                          shape.pointRows ? shape.pointRows : shape.rows);
       done = body(inner, builder, emitter, map, point, count);
     });
     func::ReturnOp::create(b, loc);
@@ -285,40 +228,6 @@ private:
     return success();
   }
 
-  SmallVector<Value> mergeParts(OpBuilder &b, PartStates &states, const GridPoint &point) {
-    Index x(b, loc);
-    SmallVector<Value> state = states.load(b, loc, point.firstPart, point.rows);
-    Value begin = x.add(point.firstPart, 1), end = x.add(point.firstPart, point.parts);
-    for (int64_t together : mergedTogether) {
-      Value stop = x.add(begin, x.roundDown(x.sub(end, begin), together));
-      state = mergeRange(b, states, point, state, begin, stop, together);
-      begin = stop;
-    }
-    return state;
-  }
-
-  SmallVector<Value> mergeRange(OpBuilder &b, PartStates &states, const GridPoint &point,
-                                ValueRange init, Value begin, Value end, int64_t together) {
-    auto loop = scf::ForOp::create(
-        b, loc, begin, end, Index(b, loc).constant(together), init,
-        [&](OpBuilder &nested, Location, Value part, ValueRange carried) {
-          SmallVector<SmallVector<Value>> parts;
-          for (int64_t n = 0; n < together; ++n)
-            parts.push_back(states.load(nested, loc, Index(nested, loc).add(part, n), point.rows));
-          SmallVector<Value> state(carried);
-          for (const SmallVector<Value> &next : parts) {
-            auto merged = MergeOp::create(
-                nested, loc, TypeRange{state[0].getType(), state[1].getType(), state[2].getType()},
-                state[0], state[1], state[2], next[0], next[1], next[2], op.getBaseAttr());
-            if (op.getRowMax())
-              state[3] = arith::MaximumFOp::create(nested, loc, state[3], next[3]);
-            llvm::copy(merged.getResults(), state.begin());
-          }
-          scf::YieldOp::create(nested, loc, state);
-        });
-    return llvm::to_vector_of<Value>(loop.getResults());
-  }
-
   /// A function that gives the size of the parts' states in bytes.
   void emitWorkspaceSize(const GridShape &shape) {
     OpBuilder b(func);
@@ -333,7 +242,8 @@ private:
   OnlineAttentionOp op;
   Location loc;
   ScheduleAttr schedule;
-  SmallVector<int64_t> mergedTogether = {1};
+  /// Rows of a tile that a point merges at once; 0: all, in turn.
+  int64_t mergedRows = 0;
 };
 
 LogicalResult tileOnline(func::FuncOp func, OnlineAttentionOp op) {

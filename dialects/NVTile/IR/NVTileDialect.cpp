@@ -56,6 +56,13 @@ LogicalResult OperandAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitE
   return emitError() << "(F1) expected a positive number of warps, got " << rowWarps;
 }
 
+LogicalResult LinesAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                int64_t rowWarps) {
+  if (rowWarps >= 1)
+    return success();
+  return emitError() << "(F1) expected a positive number of warps, got " << rowWarps;
+}
+
 /// Stages, rows or columns of shared memory: so many that their product cannot wrap around.
 static constexpr int64_t kMostSize = 65536;
 

@@ -62,6 +62,23 @@ def NVTile_OperandAttr : AttrDef<NVTileDialect, "Operand"> {
   let genVerifyDecl = 1;
 }
 
+def NVTile_LinesAttr : AttrDef<NVTileDialect, "Lines"> {
+  let mnemonic = "lines";
+  let summary = "A register tile whose rows lie along the lanes of a warp";
+  let description = [{
+    What kernels without products use: warp w holds the rows of part w mod `warps`; where there are more warps in the
+    block, the rest holds copies. Of each row, lane l holds columns l, l + 32, and so on. A tile of rank 1 is spread as
+    the rows are, with copies in all lanes.
+
+    - (F1) as for fragments.
+
+    Example: `tensor<4x128xf32, #nvtile.lines<warps = 4>>`
+  }];
+  let parameters = (ins "int64_t":$rowWarps);
+  let assemblyFormat = "`<` `warps` `=` $rowWarps `>`";
+  let genVerifyDecl = 1;
+}
+
 def NVTile_SharedType : TypeDef<NVTileDialect, "Shared"> {
   let mnemonic = "shared";
   let summary = "Tiles in shared memory";

@@ -12,6 +12,11 @@ func.func private @F1_operand(tensor<128x64xf32, #nvtile.operand<warps = -1>>)
 
 // -----
 
+// expected-error @below {{(F1) expected a positive number of warps, got 0}}
+func.func private @F1_lines(tensor<4x128xf32, #nvtile.lines<warps = 0>>)
+
+// -----
+
 func.func @A1_alloc(%s: !nvtile.shared<2 x 64 x 64 x bf16>) {
   // expected-error @below {{(A1) expected memory below that is an nvtile.alloc's, got another value}}
   %t = nvtile.alloc : !nvtile.shared<1 x 64 x 64 x bf16> over %s : !nvtile.shared<2 x 64 x 64 x bf16>
