@@ -232,7 +232,7 @@ private:
   llvm::SmallVector<mlir::Type> fetchedTypes(llvm::ArrayRef<nvtile::CopyOp> escaping);
   llvm::SmallVector<FetchedCopy> fetched;
 
-  //===--- Products (Product.cpp, FMAProduct.cpp) ---===//
+  //===--- Products (Product.cpp, KeptProduct.cpp, FMAProduct.cpp) ---===//
 
   void computeProduct(nvtile::DotOp op, unsigned e);
   /// Computes the products that columns [from, to) of a register tile come from, and nothing else.
@@ -244,8 +244,11 @@ private:
   /// The same where keep drops terms: whatever b holds there adds nothing.
   void computeKept(nvtile::DotOp op);
   using Fragments = llvm::SmallVector<llvm::SmallVector<mlir::Value>>;
-  void multiplySanitized(nvtile::DotOp op, llvm::MutableArrayRef<mlir::Value> acc,
-                         const Fragments &p, const Fragments &keep);
+  /// acc += the terms that keep keeps, one after another, whatever b holds; `p` has the left operand's fragments.
+  llvm::SmallVector<mlir::Value> multiplyTerms(nvtile::DotOp op, mlir::ValueRange acc,
+                                               const Fragments &p);
+  /// Term k of each of the thread's rows of the left operand, in f32.
+  llvm::SmallVector<mlir::Value> leftTerm(nvtile::DotOp op, const Fragments &p, mlir::Value k);
   /// acc += a b for slice `slice`; `a` has a fragment per row block.
   void multiplySlice(nvtile::DotOp op, llvm::MutableArrayRef<mlir::Value> acc, const Fragments &a,
                      int64_t slice, int64_t fromColumn, int64_t toColumn);
@@ -254,6 +257,8 @@ private:
                 mlir::Value b1, mlir::Type element);
   llvm::SmallVector<mlir::Value> initial(nvtile::DotOp op);
   bool usesTensorCores(mlir::Type element) const;
+  /// Terms of each sum in slices of an mma.sync operand, rounded up.
+  static int64_t sliceCount(nvtile::DotOp op);
 
   /// The four words of a left operand's block of 16 x 16.
   llvm::SmallVector<mlir::Value> leftFragment(nvtile::DotOp op, int64_t m, int64_t slice);
@@ -261,7 +266,6 @@ private:
   llvm::SmallVector<mlir::Value> rightFragment(nvtile::DotOp op, int64_t n, int64_t slice);
   /// Two neighbouring elements of 16 bits in a word.
   mlir::Value packPair(mlir::Value tile, unsigned low, unsigned high);
-  mlir::Value packKept(mlir::Value keep, unsigned low, unsigned high, mlir::Type element);
   void lowerRead(nvtile::ReadOp op);
   mlir::Value lowerAllFinite(nvtile::AllFiniteOp op);
 
@@ -275,6 +279,12 @@ private:
                                            int64_t count);
   llvm::SmallVector<mlir::Value> loadSharedFloats(mlir::Value address, int64_t count,
                                                   mlir::Type element);
+  /// Elements (row, column) and on of a shared buffer, in f32; the column is a multiple of the count.
+  llvm::SmallVector<mlir::Value> loadTerms(mlir::Value buffer, mlir::Value stage, mlir::Value row,
+                                           mlir::Value column, int64_t count);
+  /// Term k of columns `column`, which is even, and `column` + 1 of a right operand.
+  llvm::SmallVector<mlir::Value> rightPair(nvtile::DotOp op, mlir::Value stage, mlir::Value k,
+                                           mlir::Value column);
 
   //===--- Shared memory (Shared.cpp) ---===//
 

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/NVTileToLLVM/Distributor.h"
+#include "compiler/Target/SharedLayout.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -28,6 +29,28 @@ SmallVector<Value> Distributor::loadSharedFloats(Value address, int64_t count, T
                                      : Value(arith::ExtFOp::create(b, t.loc, t.f32, value)));
   }
   return values;
+}
+
+SmallVector<Value> Distributor::loadTerms(Value buffer, Value stage, Value row, Value column,
+                                          int64_t count) {
+  Type element = cast<nvtile::SharedType>(buffer.getType()).getElementType();
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8, perChunk = kChunkBytes / bytes;
+  Value address = sharedAddress(buffer, stage, row, t.div(column, perChunk));
+  address = t.add(address, t.mul(t.rem(column, perChunk), bytes));
+  return loadSharedFloats(address, count, element);
+}
+
+SmallVector<Value> Distributor::rightPair(nvtile::DotOp op, Value stage, Value k, Value column) {
+  ThreadTile tile(cast<RankedTensorType>(op.getResult().getType()));
+  auto right = cast<nvtile::SharedType>(op.getB().getType());
+  // Of a part that is not all there, what lies beyond is read from within, and not stored.
+  int64_t columns = op.getTransposeB() ? right.getRows() : right.getPaddedColumns();
+  if (tile.columnWarps * tile.warpColumns > columns)
+    column = arith::MinSIOp::create(b, t.loc, column, t.constant(columns - 2));
+  if (!op.getTransposeB())
+    return loadTerms(op.getB(), stage, k, column, 2);
+  return {loadTerms(op.getB(), stage, column, k, 1).front(),
+          loadTerms(op.getB(), stage, t.add(column, 1), k, 1).front()};
 }
 
 Value Distributor::spillLeft(nvtile::DotOp op) {
@@ -96,8 +119,6 @@ SmallVector<Value> Distributor::keptTerms(ArrayRef<Value> words, Value k, int64_
 void Distributor::computeFMAProduct(nvtile::DotOp op) {
   ThreadTile tile(cast<RankedTensorType>(op.getResult().getType()));
   auto right = cast<nvtile::SharedType>(op.getB().getType());
-  Type element = right.getElementType();
-  int64_t bytes = element.getIntOrFloatBitWidth() / 8, perChunk = 16 / bytes;
   auto leftType = dyn_cast<nvtile::SharedType>(op.getA().getType());
   Value spilled = leftType ? Value() : spillLeft(op);
   SmallVector<SmallVector<Value>> keep;
@@ -115,19 +136,13 @@ void Distributor::computeFMAProduct(nvtile::DotOp op) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value k = t.toI32(loop.getInductionVar());
-    // Elements (row, column) and on of a shared buffer; the column is a multiple of the count.
-    auto loadShared = [&](Value buffer, Value bufferStage, Value row, Value column, int64_t count) {
-      Value address = sharedAddress(buffer, bufferStage, row, t.div(column, perChunk));
-      address = t.add(address, t.mul(t.rem(column, perChunk), bytes));
-      return loadSharedFloats(address, count, element);
-    };
     SmallVector<SmallVector<Value>> a, kept; // per row, the terms
     for (ArrayRef<Value> words : keep)
       kept.push_back(keptTerms(words, k, kTerms));
     for (int64_t r = 0; r < tile.rowBlocks * 2; ++r) {
       int64_t offset = r / 2 * 16 + r % 2 * 8;
       if (leftType) {
-        a.push_back(loadShared(op.getA(), aStage, t.add(row0, offset), k, kTerms));
+        a.push_back(loadTerms(op.getA(), aStage, t.add(row0, offset), k, kTerms));
         continue;
       }
       Value address = t.add(t.add(spilled, offset * leftPitch), t.mul(k, 4));
@@ -142,16 +157,12 @@ void Distributor::computeFMAProduct(nvtile::DotOp op) {
       SmallVector<SmallVector<Value>> y; // per column of two, the terms
       if (op.getTransposeB()) {
         for (int64_t j = 0; j < 2; ++j)
-          y.push_back(loadShared(op.getB(), stage, t.add(column0, n * 8 + j), k, kTerms));
+          y.push_back(loadTerms(op.getB(), stage, t.add(column0, n * 8 + j), k, kTerms));
       } else {
         y.resize(2);
-        // Of a part that is not all there, what lies beyond is read from within, and not stored.
         Value column = t.add(column0, n * 8);
-        if (tile.columnWarps * tile.warpColumns > right.getPaddedColumns())
-          column =
-              arith::MinSIOp::create(b, t.loc, column, t.constant(right.getPaddedColumns() - 2));
         for (int64_t term = 0; term < kTerms; ++term) {
-          SmallVector<Value> pair = loadShared(op.getB(), stage, t.add(k, term), column, 2);
+          SmallVector<Value> pair = rightPair(op, stage, t.add(k, term), column);
           y[0].push_back(pair[0]);
           y[1].push_back(pair[1]);
         }

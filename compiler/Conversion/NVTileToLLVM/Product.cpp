@@ -16,27 +16,8 @@ using namespace flashc;
 /// Columns, rows or terms of a block that one ldmatrix.x4 fills.
 static constexpr int64_t kSlice = 16;
 
-/// Bit patterns of a 16-bit float type, for both halves of a word.
-namespace {
-struct HalfBits {
-  int64_t exponent, exponentCarry, mantissa, mantissaCarry, one;
-  int64_t mantissaWidth;
-
-  explicit HalfBits(Type type) {
-    bool isBF16 = type.isBF16();
-    mantissaWidth = isBF16 ? 7 : 10;
-    int64_t carry = int64_t(1) << mantissaWidth;
-    mantissa = both(carry - 1);
-    mantissaCarry = both(carry);
-    exponent = both(0x7fff & ~(carry - 1));
-    exponentCarry = both(carry);
-    one = isBF16 ? 0x3f80 : 0x3c00;
-  }
-  static int64_t both(int64_t half) { return half << 16 | half; }
-};
-} // namespace
-
-static constexpr int64_t kSigns = 0x80008000, kLowBits = 0x00010001;
+/// The signs of both halves of a word.
+static constexpr int64_t kSigns = 0x80008000;
 
 bool Distributor::usesTensorCores(Type element) const {
   return element.isF16() || (element.isBF16() && target.hasBF16MMA);
@@ -50,8 +31,7 @@ static ThreadTile resultTile(nvtile::DotOp op) {
   return ThreadTile(cast<RankedTensorType>(op.getResult().getType()));
 }
 
-/// Terms of each sum, rounded up to whole slices.
-static int64_t sliceCount(nvtile::DotOp op) {
+int64_t Distributor::sliceCount(nvtile::DotOp op) {
   auto b = cast<nvtile::SharedType>(op.getB().getType());
   int64_t terms = op.getTransposeB() ? b.getColumns() : b.getRows();
   return (terms + kSlice - 1) / kSlice;
@@ -232,109 +212,6 @@ void Distributor::computeSlices(nvtile::DotOp op) {
   defineAll(op.getResult(), acc);
 }
 
-void Distributor::computeKept(nvtile::DotOp op) {
-  ThreadTile tile = resultTile(op);
-  SmallVector<Value> acc = initial(op);
-  int64_t slices = sliceCount(op);
-  Fragments p, keep;
-  ThreadTile keepTile(cast<RankedTensorType>(op.getKeep().getType()));
-  for (int64_t slice = 0; slice < slices; ++slice)
-    for (int64_t m = 0; m < tile.rowBlocks; ++m)
-      p.push_back(leftFragment(op, m, slice));
-  computeAll(op.getKeep());
-  SmallVector<Type> types(acc.size(), t.f32);
-  auto branch = scf::IfOp::create(b, t.loc, types, scalar(op.getFinite()), /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  auto fill = [&](Block *block, auto body) {
-    b.setInsertionPointToStart(block);
-    memo.emplace_back();
-    SmallVector<Value> sums = acc;
-    body(sums);
-    scf::YieldOp::create(b, t.loc, sums);
-    memo.pop_back();
-  };
-  fill(branch.thenBlock(), [&](SmallVector<Value> &sums) {
-    for (int64_t slice = 0; slice < slices; ++slice) {
-      auto first = p.begin() + slice * tile.rowBlocks;
-      multiplySlice(op, sums, Fragments(first, first + tile.rowBlocks), slice, 0, tile.warpColumns);
-    }
-  });
-  fill(branch.elseBlock(), [&](SmallVector<Value> &sums) {
-    for (int64_t slice = 0; slice < slices; ++slice)
-      for (int64_t m = 0; m < tile.rowBlocks; ++m) {
-        SmallVector<Value> &words = keep.emplace_back();
-        for (int64_t n : {2 * slice, 2 * slice + 1})
-          for (int64_t i : {0, 2})
-            words.push_back(packKept(op.getKeep(), keepTile.element(m, n, i),
-                                     keepTile.element(m, n, i + 1), elementOf(op)));
-      }
-    multiplySanitized(op, sums, p, keep);
-  });
-  defineAll(op.getResult(), branch.getResults());
-}
-
-void Distributor::multiplySanitized(nvtile::DotOp op, MutableArrayRef<Value> acc,
-                                    const Fragments &p, const Fragments &keep) {
-  ThreadTile tile = resultTile(op);
-  Type element = elementOf(op);
-  HalfBits bits(element);
-  Value zero = t.f32Constant(0.0f);
-  Value infinity = t.f32Constant(std::numeric_limits<float>::infinity());
-  Value negative = t.f32Constant(-std::numeric_limits<float>::infinity());
-  auto shift = [&](Value x, int64_t by) -> Value {
-    return arith::ShRUIOp::create(b, t.loc, x, t.constant(by));
-  };
-  auto allOnes = t.constant(-1);
-  // b = finite part + infinities: finite terms multiply p; infinities, and NaN as both of them, count where
-  // they are kept.
-  struct Parts {
-    Value finite, positive, negative;
-  };
-  auto split = [&](Value word) -> Parts {
-    Value carried = t.add(t.bitAnd(word, bits.exponent), t.constant(bits.exponentCarry));
-    Value isSpecial = shift(t.bitAnd(carried, kSigns), 15);
-    Value mantissa = t.add(t.bitAnd(word, bits.mantissa), t.constant(bits.mantissa));
-    Value isNaN =
-        t.bitAnd(shift(t.bitAnd(mantissa, bits.mantissaCarry), bits.mantissaWidth), kLowBits);
-    Value sign = t.bitAnd(shift(word, 15), kLowBits);
-    Value mask = t.mul(isSpecial, 0xffff);
-    auto both = [&](Value x, Value y) -> Value { return arith::AndIOp::create(b, t.loc, x, y); };
-    Value isPositive = both(isSpecial, t.bitOr(isNaN, t.bitXor(sign, t.constant(kLowBits))));
-    Value isNegative = both(isSpecial, t.bitOr(isNaN, sign));
-    return {both(word, t.bitXor(mask, allOnes)), t.mul(isPositive, bits.one),
-            t.mul(isNegative, bits.one)};
-  };
-  for (int64_t n = 0; n * kSlice < tile.warpColumns; ++n) {
-    // Counts per row block, of two blocks of 8 columns.
-    SmallVector<Value> ups(tile.rowBlocks * 8, zero), downs(tile.rowBlocks * 8, zero);
-    for (int64_t slice = 0; slice < sliceCount(op); ++slice) {
-      SmallVector<Parts> right;
-      for (Value word : rightFragment(op, n, slice))
-        right.push_back(split(word));
-      for (int64_t m = 0; m < tile.rowBlocks; ++m)
-        for (int64_t half = 0; half < 2; ++half) {
-          Parts &x = right[2 * half], &y = right[2 * half + 1];
-          ArrayRef<Value> left = p[slice * tile.rowBlocks + m],
-                          kept = keep[slice * tile.rowBlocks + m];
-          size_t at = m * 8 + half * 4;
-          multiply(acc.slice(tile.element(m, 2 * n + half, 0), 4), left, x.finite, y.finite,
-                   element);
-          multiply(MutableArrayRef(ups).slice(at, 4), kept, x.positive, y.positive, element);
-          multiply(MutableArrayRef(downs).slice(at, 4), kept, x.negative, y.negative, element);
-        }
-    }
-    for (int64_t m = 0; m < tile.rowBlocks; ++m)
-      for (int64_t k = 0; k < 8; ++k) {
-        Value &sum = acc[tile.element(m, 2 * n + k / 4, k % 4)];
-        for (auto [counts, what] : {std::pair(&ups, infinity), std::pair(&downs, negative)}) {
-          Value any = arith::CmpFOp::create(b, t.loc, arith::CmpFPredicate::OGT,
-                                            (*counts)[m * 8 + k], zero);
-          sum = arith::AddFOp::create(b, t.loc, sum, t.select(any, what, zero));
-        }
-      }
-  }
-}
-
 Value Distributor::packPair(Value tile, unsigned low, unsigned high) {
   auto type = cast<RankedTensorType>(tile.getType());
   Type element = type.getElementType();
@@ -350,13 +227,6 @@ Value Distributor::packPair(Value tile, unsigned low, unsigned high) {
   if (isWide)
     pair = arith::TruncFOp::create(b, t.loc, VectorType::get(2, element), pair);
   return LLVM::BitcastOp::create(b, t.loc, t.i32, pair);
-}
-
-Value Distributor::packKept(Value keep, unsigned low, unsigned high, Type element) {
-  int64_t one = HalfBits(element).one;
-  Value zero = t.constant(0);
-  return t.bitOr(t.select(get(keep, low), t.constant(one), zero),
-                 t.select(get(keep, high), t.constant(one << 16), zero));
 }
 
 void Distributor::lowerRead(nvtile::ReadOp op) {
@@ -381,7 +251,9 @@ Value Distributor::lowerAllFinite(nvtile::AllFiniteOp op) {
     return arith::ConstantIntOp::create(b, t.loc, t.i1, 1);
   int64_t threads = kernel->getAttrOfType<IntegerAttr>(nvtile::kThreadsAttrName).getInt();
   int64_t perRow = type.getPaddedColumns() / 8, total = type.getRows() * perRow;
-  HalfBits bits(element);
+  // An exponent of ones carries into the sign.
+  int64_t carry = element.isBF16() ? 1 << 7 : 1 << 10, both = 0x00010001;
+  int64_t exponent = (0x8000 - carry) * both, one = carry * both;
   Value found = t.constant(0), thread = t.threadId();
   for (int64_t n = 0; n * threads < total; ++n) {
     Value number = t.add(thread, n * threads);
@@ -393,7 +265,7 @@ Value Distributor::lowerAllFinite(nvtile::AllFiniteOp op) {
                                        t.sharedPointer(address), /*alignment=*/16);
     for (int64_t k = 0; k < 4; ++k) {
       Value word = LLVM::ExtractElementOp::create(b, t.loc, words, t.constant(k));
-      found = t.bitOr(found, t.add(t.bitAnd(word, bits.exponent), t.constant(bits.exponentCarry)));
+      found = t.bitOr(found, t.add(t.bitAnd(word, exponent), t.constant(one)));
     }
   }
   Value isClean = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq, t.bitAnd(found, kSigns),

@@ -115,6 +115,11 @@ Value ThreadBuilder::shuffleXor(Value value, int32_t mask) {
               value.getType(), {constant(-1), value, constant(mask), constant(kWarpSize - 1)});
 }
 
+Value ThreadBuilder::shuffle(Value value, Value lane) {
+  return call("llvm.nvvm.shfl.sync.idx.i32", i32,
+              {constant(-1), value, lane, constant(kWarpSize - 1)});
+}
+
 /// The integer type of a register that holds `type`, and PTX's name and constraint of it.
 static std::tuple<Type, StringRef, StringRef> registerOf(OpBuilder &b, Type type) {
   switch (type.getIntOrFloatBitWidth()) {

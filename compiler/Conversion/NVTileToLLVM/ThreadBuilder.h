@@ -92,6 +92,8 @@ public:
   void syncWarp();
   /// `value` (f32 or i32) of the lane whose number differs in the bits of `mask`.
   mlir::Value shuffleXor(mlir::Value value, int32_t mask);
+  /// `value` (i32) of lane `lane` (i32).
+  mlir::Value shuffle(mlir::Value value, mlir::Value lane);
   /// Loads a scalar from global memory where `condition` holds, else 0. Never touches memory otherwise.
   mlir::Value loadIf(mlir::Value condition, mlir::Value pointer, mlir::Type type);
   void storeIf(mlir::Value condition, mlir::Value pointer, mlir::Value value);
