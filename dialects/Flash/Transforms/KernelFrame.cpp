@@ -92,7 +92,8 @@ public:
         one(Index(b, loc).constant(1)), heads(emitDim(b, loc, memory.q, 2)),
         kvHeads(emitDim(b, loc, memory.k, 2)) {
     Index x(b, loc);
-    group = small(x.div(heads, x.max(kvHeads, one)), true); // there may be no heads
+    group = x.div(heads, x.max(kvHeads, one)); // there may be no heads
+    small(group, shape.split);
     isPacked = bool(memory.cuSeqlensQ);
     sequences =
         isPacked ? x.sub(emitDim(b, loc, memory.cuSeqlensQ, 0), 1) : emitDim(b, loc, memory.q, 0);
@@ -177,8 +178,11 @@ public:
 
   GridPoint emitPoint(OpBuilder &b, Value point) {
     Index x(b, loc);
-    auto div = [&](Value a, Value c) { return small(x.div(a, c), isExact()); };
-    auto rem = [&](Value a, Value c) { return small(x.rem(a, c), isExact()); };
+    // Short kernels gain by it. In long ones ptxas orders the hot loop by the registers of all of the kernel, and gets
+    // it wrong (4% at d128) where these take fewer.
+    bool isSmall = isExact() && shape.split;
+    auto div = [&](Value a, Value c) { return small(x.div(a, c), isSmall); };
+    auto rem = [&](Value a, Value c) { return small(x.rem(a, c), isSmall); };
     GridPoint p;
     Value number = div(point, pointsPerTile(b));
     p.firstRow = x.mul(rem(point, pointsPerTile(b)), shape.pointRows);
