@@ -69,6 +69,9 @@ std::vector<KeyShape> keyShapes(const ScheduleProblem &problem) {
           {16, 1, ValueCopy::Instead}};
 }
 
+/// Where no other shape of keys fits, whatever the block: large f32 heads in 64 KiB.
+std::vector<KeyShape> lastKeyShapes() { return {{kFewestKeys, 1, ValueCopy::Instead}}; }
+
 /// When decoding, what counts is how many bytes are on their way.
 std::vector<KeyShape> decodeKeyShapes(const ScheduleProblem &problem) {
   std::vector<KeyShape> shapes = {{64, 3}, {32, 4}};
@@ -87,7 +90,7 @@ bool isDecoding(const ScheduleProblem &problem) {
 int64_t keysAtATime(int64_t keys, const TargetInfo &target, const ScheduleProblem &problem) {
   if (usesTensorCores(target, problem) && !isDecoding(problem))
     return keys;
-  return keys % (2 * kFragment) == 0 ? keys / 2 : kFragment;
+  return keys % (2 * kFragment) == 0 ? keys / 2 : std::min(keys, kFragment);
 }
 
 ScheduleSizes withShape(const BlockShape &block, const KeyShape &keys, const TargetInfo &target,
@@ -164,7 +167,9 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
   };
   if (sizes.micro[0] % kFragment != 0)
     return multiple("rows of a warp (micro)", kFragment, sizes.micro[0]);
-  if (sizes.micro[1] % kFragment != 0)
+  bool hasFewestKeys = !usesTensorCores(target, problem) && sizes.tile[1] == kFewestKeys &&
+                       sizes.micro[1] == kFewestKeys;
+  if (sizes.micro[1] % kFragment != 0 && !hasFewestKeys)
     return multiple("keys at a time (micro)", kFragment, sizes.micro[1]);
   if (sizes.tile[0] % sizes.micro[0] != 0)
     return multiple("tile rows", sizes.micro[0], sizes.tile[0]);
@@ -201,26 +206,28 @@ ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem 
   bool isOptimistic = problem.isBF16 && usesTensorCores(target, problem) && !decodes;
   // Warps across cost a copy of P each on FMA units: what does not fit with them may without. Rows go to fewer warps
   // before keys get too few to be worth a tile.
-  ScheduleSizes smallest;
-  for (BlockShape start = block; start.across >= 1; start.across /= 2)
-    for (BlockShape shape = start; shape.rows >= shape.warpRows; shape.rows /= 2)
-      for (const KeyShape &keys : decodes ? decodeKeyShapes(problem) : keyShapes(problem)) {
-        ScheduleSizes sizes = withShape(shape, keys, target, problem);
-        sizes.isOptimistic = isOptimistic;
-        if (decodes) {
-          sizes.queriesInRegisters = false;
-          sizes.rowsAreHeads = true;
-          // The workspace is sized by shapes alone: for packed sequences, as if each had all keys.
-          sizes.split = problem.isPacked ? 0 : kPartKeys;
-        }
-        if (rejectGPUSchedule(sizes, target, problem).empty()) {
-          chooseBlocks(sizes, target, problem);
-          return sizes;
-        }
-        if (shape.across == block.across)
-          smallest = sizes; // whose rejection is the one to tell
-      }
-  return smallest;
+  ScheduleSizes sizes;
+  auto fits = [&](const BlockShape &shape, const KeyShape &keys) {
+    sizes = withShape(shape, keys, target, problem);
+    sizes.isOptimistic = isOptimistic;
+    if (decodes) {
+      sizes.queriesInRegisters = false;
+      sizes.rowsAreHeads = true;
+      // The workspace is sized by shapes alone: for packed sequences, as if each had all keys.
+      sizes.split = problem.isPacked ? 0 : kPartKeys;
+    }
+    return rejectGPUSchedule(sizes, target, problem).empty();
+  };
+  for (const std::vector<KeyShape> &shapes :
+       {decodes ? decodeKeyShapes(problem) : keyShapes(problem), lastKeyShapes()})
+    for (BlockShape start = block; start.across >= 1; start.across /= 2)
+      for (BlockShape shape = start; shape.rows >= shape.warpRows; shape.rows /= 2)
+        for (const KeyShape &keys : shapes)
+          if (fits(shape, keys)) {
+            chooseBlocks(sizes, target, problem);
+            return sizes;
+          }
+  return sizes; // of the least memory; its rejection is the one to tell
 }
 
 ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
@@ -246,6 +253,8 @@ ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &
       sizes.tile[0] -= sizes.micro[0];
     else if (sizes.values == ValueCopy::Ahead)
       sizes.values = ValueCopy::Instead;
+    else if (sizes.tile[1] != kFewestKeys && !usesTensorCores(target, problem))
+      sizes.tile[1] = sizes.micro[1] = kFewestKeys;
     else
       break;
   }

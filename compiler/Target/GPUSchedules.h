@@ -13,6 +13,10 @@
 
 namespace flashc {
 
+/// Keys of the smallest tile: products on FMA units take scores in blocks of so many columns, tensor cores two blocks
+/// at a time.
+constexpr int64_t kFewestKeys = 8;
+
 /// Threads of a block.
 int64_t gpuThreads(const ScheduleSizes &sizes);
 

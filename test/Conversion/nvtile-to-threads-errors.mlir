@@ -499,6 +499,41 @@ module attributes {flash.target = #flash.target<"sm_80">} {
 
 // -----
 
+#schedule = #flash.schedule<tile = [16, 8], micro = [16, 8], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{expected rows that are a multiple of 16, got '!nvtile.shared<1 x 8 x 64 x bf16>'}}
+    %s = nvtile.alloc : !nvtile.shared<1 x 8 x 64 x bf16>
+    return
+  }
+}
+
+// -----
+
+#schedule = #flash.schedule<tile = [16, 8], micro = [16, 8], strategy = online>
+#rows = #nvtile.fragment<warps = [1, 1]>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 32 : i64} {
+    %c0 = arith.constant 0 : index
+    %q = nvtile.alloc : !nvtile.shared<1 x 16 x 64 x bf16>
+    %k = nvtile.alloc : !nvtile.shared<1 x 16 x 64 x bf16>
+    // expected-error @below {{expected products on FMA units with tiles of 8 keys, got elements of 'bf16'}}
+    %s = nvtile.dot %q[%c0], %k[%c0] {transpose_b} : !nvtile.shared<1 x 16 x 64 x bf16>, <1 x 16 x 64 x bf16> -> tensor<16x16xf32, #rows>
+    return
+  }
+}
+
+// -----
+
 // Lines and fragments do not mix.
 #schedule = #flash.schedule<tile = [16, 16], micro = [16, 16], strategy = online>
 module attributes {flash.target = #flash.target<"sm_80">} {

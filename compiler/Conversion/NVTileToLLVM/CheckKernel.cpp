@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/NVTileToLLVM/CheckKernel.h"
+#include "compiler/Target/GPUSchedules.h"
 #include "dialects/Flash/IR/Flash.h"
 #include "dialects/Flash/Transforms/KernelFrame.h"
 #include "dialects/NVTile/IR/NVTile.h"
@@ -66,10 +67,13 @@ public:
       return kernel.emitOpError() << "expected 0 to 32 blocks in " << nvtile::kBlocksAttrName
                                   << ", got " << blocks;
     auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
-    if (!schedule || schedule.getMicro()[1] % kBlockRows != 0)
+    bool hasMicro =
+        schedule && (schedule.getMicro()[1] % kBlockRows == 0 || hasFewestKeys(schedule));
+    if (!hasMicro)
       return kernel.emitOpError() << "expected a schedule whose micro columns are a multiple of "
                                   << kBlockRows << ", got "
                                   << kernel->getAttr(flash::kScheduleAttrName);
+    isForFMA = hasFewestKeys(schedule);
     WalkResult walked = kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
       return failed(checkValues(*op)) || failed(checkOp(*op)) ? WalkResult::interrupt()
                                                               : WalkResult::advance();
@@ -117,7 +121,8 @@ private:
     if (auto shared = dyn_cast<nvtile::SharedType>(type)) {
       if (!isa<nvtile::AllocOp>(op))
         return op.emitOpError() << "expected shared memory from nvtile.alloc only";
-      if (shared.getRows() % kBlockRows != 0)
+      bool isSmallest = shared.getRows() == kFewestKeys && !hasTensorCores(shared.getElementType());
+      if (shared.getRows() % kBlockRows != 0 && !isSmallest)
         return op.emitOpError() << "expected rows that are a multiple of " << kBlockRows << ", got "
                                 << type;
       return success();
@@ -204,15 +209,18 @@ private:
 
   LogicalResult checkDot(nvtile::DotOp dot) {
     Type element = cast<nvtile::SharedType>(dot.getB().getType()).getElementType();
-    bool hasTensorCores = element.isF16() || (element.isBF16() && target.hasBF16MMA);
-    if (!hasTensorCores && !element.isBF16() && !element.isF32())
+    bool isOnTensorCores = hasTensorCores(element);
+    if (!isOnTensorCores && !element.isBF16() && !element.isF32())
       return dot.emitOpError() << "expected operands of f16, bf16 or f32, got " << element;
+    if (isOnTensorCores && isForFMA)
+      return dot.emitOpError() << "expected products on FMA units with tiles of " << kFewestKeys
+                               << " keys, got elements of " << element;
     auto result = cast<RankedTensorType>(dot.getResult().getType());
     if (dot.getTransposeB() && warpsOf(result).second != 1)
       return dot.emitOpError() << "expected rows of scores that are whole in a warp, got "
                                << result;
     auto a = dyn_cast<RankedTensorType>(dot.getA().getType());
-    if (isOperandTile(dot.getA()) && !hasTensorCores)
+    if (isOperandTile(dot.getA()) && !isOnTensorCores)
       return dot.emitOpError() << "expected a left operand that is no nvtile.operand where "
                                   "products run on FMA units";
     if (a && (failed(sameRows(*dot, dot.getA(), dot.getResult())) || warpsOf(a).second != 1))
@@ -250,9 +258,19 @@ private:
     return success();
   }
 
+  bool hasTensorCores(Type element) const {
+    return element.isF16() || (element.isBF16() && target.hasBF16MMA);
+  }
+
+  static bool hasFewestKeys(flash::ScheduleAttr schedule) {
+    return schedule.getTile()[1] == kFewestKeys && schedule.getMicro()[1] == kFewestKeys;
+  }
+
   func::FuncOp kernel;
   const TargetInfo &target;
   int64_t warps = 1;
+  /// Whether the schedule has tiles of keys that are too small for tensor cores.
+  bool isForFMA = false;
 };
 
 } // namespace

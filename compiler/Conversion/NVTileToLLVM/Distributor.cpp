@@ -35,6 +35,8 @@ ThreadTile::ThreadTile(RankedTensorType type)
   rowBlocks = warpRows / 16;
   int64_t slices = isMatrix ? (type.getDimSize(1) + 15) / 16 : 0;
   warpColumns = (slices + columnWarps - 1) / columnWarps * 16;
+  if (isMatrix && columnWarps == 1 && type.getDimSize(1) <= 8)
+    warpColumns = 8;
   columnBlocks = warpColumns / 8;
 }
 

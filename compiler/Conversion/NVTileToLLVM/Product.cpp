@@ -145,7 +145,7 @@ void Distributor::multiplySlice(nvtile::DotOp op, MutableArrayRef<Value> acc, co
   for (int64_t n = fromColumn / kSlice; n * kSlice < toColumn; ++n) {
     SmallVector<Value> right = rightFragment(op, n, slice);
     for (int64_t m = 0; m < tile.rowBlocks; ++m)
-      for (int64_t half = 0; half < 2; ++half)
+      for (int64_t half = 0; half < std::min<int64_t>(tile.columnBlocks - 2 * n, 2); ++half)
         multiply(acc.slice(tile.element(m, 2 * n + half, 0), 4), a[m], right[2 * half],
                  right[2 * half + 1], elementOf(op));
   }

@@ -83,6 +83,9 @@ std::vector<Shipped> allShipped() {
     add(DType::F32, 256, 256, Kind::Full);
     add(DType::BF16, 64, 64, Kind::Decode);
     add(DType::F16, 576, 512, Kind::Decode);
+    // In 64 KiB these have tiles of the fewest keys.
+    add(DType::F32, 576, 576, Kind::Causal);
+    add(DType::F32, 512, 512, Kind::Decode);
   }
   return result;
 }
