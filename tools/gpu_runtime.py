@@ -2,7 +2,8 @@
 
 Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 
-First the tests of templates, which NVRTC compiles and nvJitLink links with the compiler's PTX, run on the GPU. Then
+First the tests of templates, which NVRTC compiles and nvJitLink links with the compiler's PTX, run on the GPU, and those
+of several GPUs in one process where there are two or more. Then
 NVRTC and nvJitLink are hidden: that hides them is shown by the same tests, which then must miss them, and that no
 `flashc run` as much as asks for them by the dynamic linker's record of every file that a process opens (LD_DEBUG).
 """
@@ -14,6 +15,7 @@ import subprocess
 import sys
 
 TEMPLATE_TEST = "GPUTemplatesTest"
+DEVICES_TEST = "GPUDevicesTest"
 TOOLKIT_TESTS = ("NVRTCTest", "NVJitLinkTest", "PtxasTest", "CubinLoaderTest", "TemplatesTest")
 TOOLKIT_LIBRARIES = ("libnvrtc", "libnvJitLink")
 TEST_SECONDS = 120
@@ -101,17 +103,31 @@ def report(name, passed, text):
     return passed
 
 
+def check_devices(program, environment):
+    """The test of several GPUs; one that says that there are too few has passed."""
+    if not os.path.exists(program):
+        print(f"left out: {DEVICES_TEST}, which is not in {os.path.dirname(program)}")
+        return True
+    code, text, (passed, skipped) = run_test(program, environment)
+    reason = re.search(r"this machine has \d+ GPUs.*two are needed", text)
+    if code == 0 and skipped and not passed and reason:
+        print(f"left out: {DEVICES_TEST}, since {reason.group(0)}")
+        return True
+    return report(f"{DEVICES_TEST}: {passed} passed, {skipped} left out", code == 0 and passed and not skipped, text)
+
+
 def check_templates(flashc, tests, target, folder, hidden):
     """The tests of templates and of the toolkit on this machine; returns how many programs failed."""
-    ptx = os.path.join(folder, "attention.ptx")
+    ptx, decode = (os.path.join(folder, name + ".ptx") for name in ("attention", "decode"))
     flags = ["--dtype", "bf16", "--head-dim", "64", "--causal", "bottom-right", "--target", target, "--emit", "ptx"]
     subprocess.run([flashc, "compile", *flags, "-o", ptx], check=True)
+    subprocess.run([flashc, "compile", *flags, "--queries", "1", "-o", decode], check=True)
     # The libraries that come with the tool lie beside it.
     libraries = ":".join(filter(None, (os.path.dirname(flashc), os.environ.get("LD_LIBRARY_PATH"))))
     # With CI what is missing of the toolkit fails, and is not left out.
-    environment = {"FLASHC_TEST_PTX": ptx, "FLASHC_CACHE_DIR": os.path.join(folder, "templates-cache"), "CI": "1",
-                   "LD_LIBRARY_PATH": libraries}
-    verdicts = []
+    environment = {"FLASHC_TEST_PTX": ptx, "FLASHC_TEST_DECODE_PTX": decode, "CI": "1", "LD_LIBRARY_PATH": libraries,
+                   "FLASHC_CACHE_DIR": os.path.join(folder, "templates-cache")}
+    verdicts = [check_devices(os.path.join(tests, DEVICES_TEST), environment)]
     for name in (TEMPLATE_TEST, *TOOLKIT_TESTS):
         program = os.path.join(tests, name)
         if name != TEMPLATE_TEST and not os.path.exists(program):

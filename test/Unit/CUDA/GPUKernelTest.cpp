@@ -9,6 +9,7 @@
 #include "runtime/CUDA/Device.h"
 #include "runtime/CUDA/Resources.h"
 #include "test/Unit/CUDA/FakeDriver.h"
+#include "test/Unit/CUDA/FakeKernel.h"
 
 #include <algorithm>
 #include <deque>
@@ -18,40 +19,6 @@ using namespace flashc::cuda;
 using namespace flashc::test;
 
 namespace {
-
-/// An object whose single kernel zeroes o; `packed` adds the lengths of sequences.
-std::string makeObject(bool packed = false) {
-  const auto argument = [](const char *name, const char *type, int rank, const char *role) {
-    std::string extents;
-    for (int d = 0; d < rank; ++d)
-      extents += d ? ",-1" : "-1";
-    return concat(R"({"name":")", name, R"(","dtype":")", type, R"(","rank":)", rank,
-                  R"(,"static_shape":[)", extents, R"(],"role":")", role, R"("})");
-  };
-  std::string arguments = argument("q", "f32", 4, "input") + ',' +
-                          argument("k", "f32", 4, "input") + ',' +
-                          argument("v", "f32", 4, "input") + ',';
-  int numParameters = 4 * 9 + 3;
-  if (packed) {
-    arguments += argument("cu_seqlens_q", "i32", 1, "input") + ',' +
-                 argument("cu_seqlens_k", "i32", 1, "input") + ',' +
-                 argument("seqused_k", "i32", 1, "input") + ',' +
-                 argument("bias", "f32", 4, "input") + ',';
-    numParameters += 3 * 3 + 9;
-  }
-  arguments += argument("o", "f32", 4, "output");
-  const int first = numParameters - 3 - 9;
-  std::string text =
-      concat(R"(// flashc_kernel_info {"abi":1,"name":"attention","target":"sm_80","features":[],)",
-             R"("scratch_bytes":0,"phases":1,"schedule":"none","strategy":"online","arguments":[)",
-             arguments, R"(],"kernels":[{"entry":"zero4_at_)", first,
-             R"(","threads":128,"shared_bytes":65536,"grid":["mul",["dim",0,0],["dim",0,2]]}],)",
-             R"("workspace":["mul",["dim",0,1],256]})", "\n.version 8.0\n.target sm_80\n",
-             ".visible .entry zero4_at_", first, "(");
-  for (int n = 0; n < numParameters; ++n)
-    text += concat(n ? ", " : "", ".param .u64 p", n);
-  return text + ") { ret; }\n";
-}
 
 /// Tensors on one device, o full of ones. B 1, Sq 4, Sk 6, Hq 2, Hkv 1, D = Dv = 8.
 class Call {
@@ -142,7 +109,7 @@ protected:
     EXPECT_THAT(flashc_last_error(), testing::HasSubstr(text));
   }
 
-  flashc_kernel *const kernel = load(makeObject()), *const packed = load(makeObject(true));
+  flashc_kernel *const kernel = load(makeFakeKernel()), *const packed = load(makeFakeKernel(true));
 };
 
 TEST_F(GPUKernelTest, RunsOnTheDeviceOfItsTensors) {
@@ -166,7 +133,7 @@ TEST_F(GPUKernelTest, DescribesItselfAndKeepsItsObject) {
   const void *data = nullptr;
   size_t size = 0;
   ASSERT_EQ(flashc_kernel_object(kernel, &data, &size), FLASHC_OK);
-  EXPECT_EQ(std::string(static_cast<const char *>(data), size), makeObject());
+  EXPECT_EQ(std::string(static_cast<const char *>(data), size), makeFakeKernel());
   EXPECT_EQ(flashc_kernel_num_arguments(packed), 8);
 }
 
@@ -247,7 +214,7 @@ TEST_F(GPUKernelTest, OutputsMustOverlapNothing) {
 TEST_F(GPUKernelTest, RefusesDamagedObjects) {
   flashc_kernel *loaded = nullptr;
   const auto loadChanged = [&](const std::string &from, const std::string &to) {
-    std::string object = makeObject();
+    std::string object = makeFakeKernel();
     object.replace(object.find(from), from.size(), to);
     return flashc_load(object.data(), object.size(), &loaded);
   };
@@ -255,7 +222,7 @@ TEST_F(GPUKernelTest, RefusesDamagedObjects) {
   expectError(loadChanged("\"phases\":1", "\"phases\":2"), "a kernel for each of 2 phases, got 1");
   expectError(loadChanged("\"dim\",0,2", "\"dim\",4,2"), "dimension 2 of argument 4");
   expectError(loadChanged("\"workspace\"", "\"workshop\""), "expected a description");
-  const std::string object = makeObject();
+  const std::string object = makeFakeKernel();
   expectError(flashc_load(object.data(), 200, &loaded), "got one line; is the file whole?");
 }
 
@@ -274,7 +241,7 @@ TEST_F(GPUKernelTest, TargetsAreResolvedAndChecked) {
 }
 
 TEST_F(GPUKernelTest, ABundlesBestImageForTheGPU) {
-  std::string best = makeObject(), older = best;
+  std::string best = makeFakeKernel(), older = best;
   for (size_t at; (at = older.find("sm_80")) != std::string::npos;)
     older.replace(at, 5, "sm_75");
   const std::vector<BundleImage> images = {
@@ -303,7 +270,7 @@ TEST_F(GPUKernelTest, ABundlesBestImageForTheGPU) {
 
 TEST_F(GPUKernelTest, ACubinOfABundleSparesCompiling) {
   // Other text than that of the other tests, whose modules stay loaded.
-  const std::string ptx = makeObject() + "// with a cubin\n", cubin = "cubin\n" + ptx;
+  const std::string ptx = makeFakeKernel() + "// with a cubin\n", cubin = "cubin\n" + ptx;
   const std::vector<BundleImage> images = {
       {"sm_80", BundleImage::Kind::PTX, std::as_bytes(std::span(ptx))},
       // The stand-in reads up to a zero byte.
