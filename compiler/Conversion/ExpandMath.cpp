@@ -325,14 +325,12 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>>
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    auto module = getOperation()->getParentOfType<ModuleOp>();
-    auto target = module ? module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName)
-                         : flash::TargetAttr();
-    const TargetInfo *info = target ? lookupTarget(target.getName()) : nullptr;
+    const TargetInfo *target = flash::targetOf(getOperation());
     // GPUs before sm_80 convert in software, which LLVM expands by itself.
-    bool isNative = nativeBF16 || (info && (info->hasBF16Dot || info->kind == TargetKind::GPU));
+    bool isNative =
+        nativeBF16 || (target && (target->hasBF16Dot || target->kind == TargetKind::GPU));
     populateExpandMathPatterns(
-        patterns, {.nativeBF16 = isNative, .hasAVX512 = info && info->vectorBits == 512});
+        patterns, {.nativeBF16 = isNative, .hasAVX512 = target && target->vectorBits == 512});
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 

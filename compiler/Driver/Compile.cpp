@@ -119,21 +119,21 @@ std::string emitText(Session &session, ModuleOp module, const TargetInfo &target
 }
 
 /// The target that `module` names.
-const TargetInfo &targetOf(ModuleOp module) {
-  auto attribute = module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
-  const TargetInfo *target = attribute ? lookupTarget(attribute.getName().str()) : nullptr;
+const TargetInfo &requireTarget(ModuleOp module) {
+  const TargetInfo *target = flash::targetOf(module);
   if (!target)
     fail("expected a module with a target, got none");
   return *target;
 }
 
 std::string lower(Session &session, ModuleOp module, Stage from, const CompileOptions &options) {
-  bool isGPU = targetOf(module).kind == TargetKind::GPU;
+  const TargetInfo &target = requireTarget(module);
+  bool isGPU = target.kind == TargetKind::GPU;
   // The last stage of either path is what can be run.
   Stage emit = isGPU && options.emit == Stage::Obj ? Stage::PTX : options.emit;
   for (Stage stage : {from, emit})
     if (!isOnPath(stage, isGPU))
-      fail("expected a stage on the path to ", targetOf(module).name, ", got ", nameOf(stage));
+      fail("expected a stage on the path to ", target.name, ", got ", nameOf(stage));
   bool dumps = !options.dumpStages.empty();
   if (dumps) {
     if (std::error_code error = llvm::sys::fs::create_directories(options.dumpStages))
@@ -160,7 +160,6 @@ std::string lower(Session &session, ModuleOp module, Stage from, const CompileOp
   if (isMLIR(emit))
     return print(module);
 
-  const TargetInfo &target = targetOf(module);
   if (dumps)
     for (Stage stage : {Stage::LLVMIR, Stage::Asm})
       if (stage < emit && isOnPath(stage, isGPU))

@@ -60,7 +60,7 @@ public:
             readCase<flash::Placement>(flash::symbolizePlacement, "shared or registers") ==
             flash::Placement::Registers;
       else if (key == "values")
-        sizes.values = static_cast<ScheduleSizes::ValueCopy>(
+        sizes.values = flash::toSizes(
             readCase<flash::ValueCopy>(flash::symbolizeValueCopy, "ahead, late or instead"));
       else if (key == "reference")
         sizes.isOptimistic =

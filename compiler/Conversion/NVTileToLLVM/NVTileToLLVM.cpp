@@ -6,6 +6,7 @@
 
 #include "compiler/Conversion/NVTileToLLVM/NVTileToLLVM.h"
 #include "compiler/Conversion/KernelInfo.h"
+#include "compiler/Conversion/KernelTarget.h"
 #include "compiler/Conversion/NVTileToLLVM/CheckKernel.h"
 #include "compiler/Conversion/NVTileToLLVM/Distributor.h"
 #include "compiler/Conversion/NVTileToLLVM/HostExpression.h"
@@ -147,14 +148,8 @@ struct NVTileToThreads : PassWrapper<NVTileToThreads, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() override {
-    auto attribute = getOperation()->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
-    const TargetInfo *info = attribute ? lookupTarget(attribute.getName()) : nullptr;
-    if (!info || info->kind != TargetKind::GPU) {
-      getOperation().emitOpError() << "expected a GPU target in " << flash::kTargetAttrName
-                                   << ", got " << (info ? attribute.getName() : "none");
-      return signalPassFailure();
-    }
-    if (failed(ModuleLowering(getOperation(), *info).run()))
+    const TargetInfo *target = expectTarget(getOperation(), TargetKind::GPU);
+    if (!target || failed(ModuleLowering(getOperation(), *target).run()))
       signalPassFailure();
   }
 };

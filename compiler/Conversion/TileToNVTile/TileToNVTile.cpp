@@ -6,6 +6,7 @@
 
 #include "compiler/Conversion/TileToNVTile/TileToNVTile.h"
 #include "compiler/Conversion/KernelPrologue.h"
+#include "compiler/Conversion/KernelTarget.h"
 #include "compiler/Conversion/NVTileToLLVM/CheckKernel.h"
 #include "compiler/Conversion/TileToNVTile/Layouts.h"
 #include "compiler/Conversion/TileToNVTile/Pipeline.h"
@@ -218,16 +219,12 @@ struct TileToNVTile : PassWrapper<TileToNVTile, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() override {
-    auto target = getOperation()->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
-    const TargetInfo *info = target ? lookupTarget(target.getName()) : nullptr;
-    if (!info || info->kind != TargetKind::GPU) {
-      getOperation().emitOpError() << "expected a GPU target in " << flash::kTargetAttrName
-                                   << ", got " << (info ? target.getName() : "none");
+    const TargetInfo *target = expectTarget(getOperation(), TargetKind::GPU);
+    if (!target)
       return signalPassFailure();
-    }
     for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (func->hasAttr(flash::kKernelAttrName) && !func->hasAttr(nvtile::kThreadsAttrName))
-        if (failed(scheduleKernel(func, *info)))
+        if (failed(scheduleKernel(func, *target)))
           return signalPassFailure();
   }
 };

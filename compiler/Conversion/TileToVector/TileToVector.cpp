@@ -6,10 +6,10 @@
 
 #include "compiler/Conversion/TileToVector/TileToVector.h"
 #include "compiler/Conversion/KernelPrologue.h"
+#include "compiler/Conversion/KernelTarget.h"
 #include "compiler/Conversion/TileToVector/Dot.h"
 #include "compiler/Conversion/TileToVector/KeepBits.h"
 #include "compiler/Conversion/TileToVector/RowProgram.h"
-#include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/IR/Flash.h"
 #include "dialects/Flash/Transforms/KernelFrame.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -388,16 +388,12 @@ struct TileToVector : PassWrapper<TileToVector, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() override {
-    auto target = getOperation()->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName);
-    const TargetInfo *info = target ? lookupTarget(target.getName()) : nullptr;
-    if (!info || info->kind != TargetKind::CPU) {
-      getOperation().emitOpError() << "expected a CPU target in " << flash::kTargetAttrName
-                                   << ", got " << (info ? target.getName() : "none");
+    const TargetInfo *target = expectTarget(getOperation(), TargetKind::CPU);
+    if (!target)
       return signalPassFailure();
-    }
     for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (func->hasAttr(flash::kKernelAttrName) && !func->hasAttr(kScratchAttrName))
-        if (failed(lowerKernel(func, *info)))
+        if (failed(lowerKernel(func, *target)))
           return signalPassFailure();
   }
 };

@@ -27,6 +27,10 @@
 #define GET_OP_CLASSES
 #include "dialects/Flash/IR/FlashOps.h.inc"
 
+namespace flashc {
+struct TargetInfo;
+} // namespace flashc
+
 namespace flashc::flash {
 
 /// Number of leading arguments of a score region before the captures: (s, b, h, i, j, sq, sk).
@@ -38,6 +42,8 @@ constexpr int64_t kMaxHeadDim = 576;
 
 /// The module attribute that names the target.
 constexpr llvm::StringLiteral kTargetAttrName = "flash.target";
+/// The target of the module that `op` is or lies in; null where it names none.
+const TargetInfo *targetOf(mlir::Operation *op);
 
 /// Appends an empty block with the arguments of a score (or mask) region to `region` and returns it.
 mlir::Block *addScoreBlock(mlir::Region &region, mlir::ValueRange captures, mlir::Location loc);

@@ -7,6 +7,7 @@
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/IR/Flash.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -36,6 +37,14 @@ LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
     return success();
   return emitError() << "(T1) expected a known target, got '" << name
                      << "'; `flashc targets` lists them";
+}
+
+const flashc::TargetInfo *flashc::flash::targetOf(Operation *op) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  auto target = module ? module->getAttrOfType<TargetAttr>(kTargetAttrName) : TargetAttr();
+  return target ? lookupTarget(target.getName()) : nullptr;
 }
 
 static ParseResult parseSizes(AsmParser &parser, SmallVectorImpl<int64_t> &sizes) {

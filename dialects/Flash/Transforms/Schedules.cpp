@@ -17,7 +17,7 @@ ScheduleAttr flashc::flash::toAttribute(MLIRContext *context, const ScheduleSize
                            sizes.rowsAreHeads ? RowKind::Heads : RowKind::Queries, sizes.split,
                            sizes.stages, sizes.across, sizes.blocks,
                            sizes.queriesInRegisters ? Placement::Registers : Placement::Shared,
-                           static_cast<ValueCopy>(sizes.values),
+                           toAttribute(sizes.values),
                            sizes.isOptimistic ? Reference::Optimistic : Reference::Exact);
 }
 
@@ -31,14 +31,9 @@ ScheduleSizes flashc::flash::toSizes(ScheduleAttr schedule) {
   sizes.across = schedule.getAcross();
   sizes.blocks = schedule.getBlocks();
   sizes.queriesInRegisters = schedule.getQueries() == Placement::Registers;
-  sizes.values = static_cast<ScheduleSizes::ValueCopy>(schedule.getValues());
+  sizes.values = toSizes(schedule.getValues());
   sizes.isOptimistic = schedule.getReference() == Reference::Optimistic;
   return sizes;
-}
-
-const TargetInfo *flashc::flash::targetOf(Operation *op) {
-  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(kTargetAttrName);
-  return target ? lookupTarget(target.getName()) : nullptr;
 }
 
 ScheduleAttr flashc::flash::scheduleOf(Operation *op) {

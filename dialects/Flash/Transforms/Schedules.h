@@ -16,8 +16,19 @@ namespace flashc::flash {
 
 ScheduleAttr toAttribute(mlir::MLIRContext *context, const ScheduleSizes &sizes, Strategy strategy);
 ScheduleSizes toSizes(ScheduleAttr schedule);
-/// The target of the module around `op`; null where it names none.
-const TargetInfo *targetOf(mlir::Operation *op);
+
+/// The tables have an enum of their own, since they are free of MLIR; its cases are the attribute's.
+constexpr ScheduleSizes::ValueCopy toSizes(ValueCopy values) {
+  return static_cast<ScheduleSizes::ValueCopy>(values);
+}
+constexpr ValueCopy toAttribute(ScheduleSizes::ValueCopy values) {
+  return static_cast<ValueCopy>(values);
+}
+static_assert(toSizes(ValueCopy::Ahead) == ScheduleSizes::ValueCopy::Ahead &&
+              toSizes(ValueCopy::Late) == ScheduleSizes::ValueCopy::Late &&
+              toSizes(ValueCopy::Instead) == ScheduleSizes::ValueCopy::Instead &&
+              getMaxEnumValForValueCopy() == static_cast<unsigned>(ValueCopy::Instead));
+
 /// The schedule of the kernel around `op`; null where it has none.
 ScheduleAttr scheduleOf(mlir::Operation *op);
 /// What the schedule of `op` must serve.
