@@ -230,7 +230,8 @@ def parse_arguments():
                         help="only this section, once for each: " + ", ".join(SECTIONS))
     parser.add_argument("--threads", type=int, default=2, help="threads of every library (default 2)")
     parser.add_argument("--output", metavar="DIR",
-                        help="where the results go (default: tools/bench/results; with --quick or --only: BUILD/bench)")
+                        help="where the results go (default: tools/bench/results; with --quick or --only: BUILD/bench; "
+                             "with --report: beside the file)")
     parser.add_argument("--build", default=os.environ.get("FLASHC_BUILD_DIR") or f"{HERE}/../../build",
                         help="flashc's build folder (default: build)")
     parser.add_argument("--report", metavar="FILE.json",
@@ -238,11 +239,13 @@ def parse_arguments():
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)
     for name in ("bin/flashc", "lib/libflashc-rt.so", "lib/libflashc.so", "bench/peak"):
-        if not os.path.exists(os.path.join(options.build, name)):
+        if not options.report and not os.path.exists(os.path.join(options.build, name)):
             parser.error(f"expected {name} in {options.build}; run tools/bench/cpu, which builds it")
     partial = options.quick or options.only
     options.output = os.path.abspath(
-        options.output or (f"{options.build}/bench" if partial else f"{HERE}/results")
+        options.output
+        or (os.path.dirname(os.path.abspath(options.report)) if options.report else
+            f"{options.build}/bench" if partial else f"{HERE}/results")
     )
     git = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"], stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL, text=True)
@@ -268,14 +271,14 @@ def main():
 
     if options.report:
         with open(options.report) as file:
-            results = json.load(file)
+            results = json.load(file, object_hook=cpu_report.Known)
     else:
         os.sched_setaffinity(0, choose_processors(options.threads))
         results = Bench(options).run(save)
     base = save(results)
     print(cpu_report.write_markdown(results, cpu_report.judge(results), base + ".md"))
     cpu_report.plot(results, base + ".png")
-    if results["failures"]:
+    if results.get("failures"):
         say(f"error: {len(results['failures'])} failures, listed at the end of {base}.md")
         return 1
     return 0

@@ -4,6 +4,21 @@ Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 """
 import statistics
 
+
+class Missing(KeyError):
+    """Results that lack something, as those of an older cpu.py may."""
+
+    def __str__(self):
+        return f"`{self.args[0]}` is not in the results"
+
+
+class Known(dict):
+    """An object of the results: what a report asks of it in vain is told in the report."""
+
+    def __missing__(self, key):
+        raise Missing(key)
+
+
 SQUARE = ("f32", "f32-causal", "bf16", "bf16-causal")
 # The peak that bounds a target's products, by its name in peak.c's output.
 PEAK_F32 = {"x86-64-v3": "avx2", "x86-64-v4": "avx512", "x86-64-v4-bf16": "avx512", "x86-64-amx": "avx512"}
@@ -61,16 +76,27 @@ class Bar:
 
     def __init__(self, text, unit="", at_most=False):
         self.text, self.unit, self.at_most, self.checks = text, unit, at_most, []
+        self.missing = set()
+
+    def __enter__(self):
+        """Around what is computed for the bar: what the results lack for it is noted in its verdict."""
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, Missing):
+            self.missing.add(str(error))
+        return isinstance(error, Missing)
 
     def add(self, where, value, bound):
         met = value <= bound if self.at_most else value >= bound
         self.checks.append((where, value, bound, met))
 
     def verdict(self):
+        lacks = "".join(f"; {what}" for what in sorted(self.missing))
         if not self.checks:
-            return "not measured"
+            return "not measured" + lacks
         missed = sum(not check[3] for check in self.checks)
-        return "PASS" if not missed else f"MISS ({missed} of {len(self.checks)})"
+        return ("PASS" if not missed else f"MISS ({missed} of {len(self.checks)})") + lacks
 
     def worst(self):
         if not self.checks:
@@ -88,45 +114,50 @@ def judge_f32(results, peaks):
     text = "65% (Intel)" if intel else "85% at D = 64, 87% at D = 128"
     share = Bar("f32, S >= 2k: share of the FMA peak, " + text, "%")
     for cell in full:
-        target, where = best_f32(cell), f"D={cell['d']} S={cell['s']}"
-        own = rate(cell, "flashc " + target)
-        better.add(where, own / max(rate(cell, "torch"), rate(cell, "ort")), 1.05)
-        if cell["s"] >= 2048:
-            share.add(where, 100 * own / peaks[PEAK_F32[target]], bound[cell["d"]])
+        with better:
+            target, where = best_f32(cell), f"D={cell['d']} S={cell['s']}"
+            own = rate(cell, "flashc " + target)
+            better.add(where, own / max(rate(cell, "torch"), rate(cell, "ort")), 1.05)
+        with share:
+            if cell["s"] >= 2048:
+                share.add(where, 100 * own / peaks[PEAK_F32[target]], bound[cell["d"]])
     kept = Bar("f32 causal, S >= 2k: of the full rate, 0.85", "x")
     long = Bar("f32 causal, S >= 2k: the better of the two, times 1.15", "x")
     short = Bar("f32 causal, S <= 1k: the better of the two, times 1.5", "x")
     for cell in causal:
-        name, where = "flashc " + best_f32(cell), f"D={cell['d']} S={cell['s']}"
-        own = rate(cell, name)
-        ratio = own / max(rate(cell, "torch"), rate(cell, "ort"))
-        if cell["s"] < 2048:
-            short.add(where, ratio, 1.5)
-            continue
-        long.add(where, ratio, 1.15)
-        whole = rate(full.find(d=cell["d"], s=cell["s"]), name)
-        if whole:
-            kept.add(where, own / whole, 0.85)
+        with short if cell["s"] < 2048 else long as bar:
+            name, where = "flashc " + best_f32(cell), f"D={cell['d']} S={cell['s']}"
+            own = rate(cell, name)
+            bar.add(where, own / max(rate(cell, "torch"), rate(cell, "ort")), 1.5 if bar is short else 1.15)
+        with kept:
+            whole = rate(full.find(d=cell["d"], s=cell["s"]), name)
+            if whole and bar is long:
+                kept.add(where, own / whole, 0.85)
     return [better, share, kept, long, short]
 
 
 def judge_bf16(results, peaks):
     share = Bar("bf16 dot products: share of their peak, 60% at D = 64, 65% at D = 128", "%")
-    # What flashc takes for bf16 on a machine like this one without AMX.
-    chosen = [name for name in results["machine"]["bf16_targets"] if name != "x86-64-amx"][-1]
-    torch = Bar(f"bf16, {chosen}: PyTorch (without AMX), times 1.6", "x")
+    torch, chosen = Bar("bf16: PyTorch (without AMX), times 1.6", "x"), None
+    with torch:
+        # What flashc takes for bf16 on a machine like this one without AMX.
+        chosen = [name for name in results["machine"]["bf16_targets"] if name != "x86-64-amx"][-1]
+        torch.text = f"bf16, {chosen}: PyTorch (without AMX), times 1.6"
     amx = Bar("bf16 AMX: flashc's f32, times 4 at D = 64, 5 at D = 128", "x")
     full = Cells(results, "f32")
     for cell in Cells(results, "bf16"):
         where = f"D={cell['d']} S={cell['s']}"
-        plain, dots, tiles = (rate(cell, "flashc " + name) for name in (chosen, "x86-64-v4-bf16", "x86-64-amx"))
-        if dots:
-            share.add(where, 100 * dots / peaks["vdpbf16ps"], {64: 60, 128: 65}[cell["d"]])
-        if plain and not cell["amx"]:
-            torch.add(where, plain / rate(cell, "torch"), 1.6)
-        single = full.find(d=cell["d"], s=cell["s"])
-        if tiles and single:
-            amx.add(where, tiles / rate(single, "flashc " + best_f32(single)), {64: 4, 128: 5}[cell["d"]])
+        plain, dots, tiles = (rate(cell, f"flashc {name}") for name in (chosen, "x86-64-v4-bf16", "x86-64-amx"))
+        with share:
+            if dots:
+                share.add(where, 100 * dots / peaks["vdpbf16ps"], {64: 60, 128: 65}[cell["d"]])
+        with torch:
+            if plain and not cell["amx"]:
+                torch.add(where, plain / rate(cell, "torch"), 1.6)
+        with amx:
+            single = full.find(d=cell["d"], s=cell["s"])
+            if tiles and single:
+                amx.add(where, tiles / rate(single, "flashc " + best_f32(single)), {64: 4, 128: 5}[cell["d"]])
     return [share, torch, amx]
 
 
@@ -136,21 +167,24 @@ def judge(results):
     decode = Bar("decode: share of the read bandwidth, 85%", "%")
     for cell in Cells(results, "decode"):
         for name, row in cell["rows"].items():
-            if name.startswith("flashc"):
-                where = f"{cell['dtype']} GQA {cell['gqa']} Sk={cell['sk']}"
-                decode.add(where, 100 * row["gb_per_s"] / peaks["read"], 85)
+            with decode:
+                if name.startswith("flashc"):
+                    where = f"{cell['dtype']} GQA {cell['gqa']} Sk={cell['sk']}"
+                    decode.add(where, 100 * row["gb_per_s"] / peaks["read"], 85)
     standard = {name: Bar(f"{name}, S = 8k: the standard strategy, times {STANDARD_TIMES}", "x")
                 for name in ("f32", "bf16")}
     for cell in Cells(results, "standard"):
         online, unfused = cell["rows"].values()
-        bar = standard[cell["problem"]["dtype"]]
-        bar.add(f"D={cell['d']} S={cell['s']}", unfused["median_s"] / online["median_s"], STANDARD_TIMES)
+        with standard[cell["problem"]["dtype"]] as bar:
+            bar.add(f"D={cell['d']} S={cell['s']}", unfused["median_s"] / online["median_s"], STANDARD_TIMES)
     cold = Bar("compile time of one variant, at most 300 ms", " ms", at_most=True)
     again = Bar("a warm second call, at most 1 ms", " ms", at_most=True)
     for cell in Cells(results, "compile"):
-        where = f"{cell['target']} {cell['dtype']} D={cell['d']} {cell['variant']}"
-        cold.add(where, 1e3 * cell["cold_s"], 300)
-        again.add(where, 1e3 * cell["again_s"], 1)
+        with cold:
+            where = f"{cell['target']} {cell['dtype']} D={cell['d']} {cell['variant']}"
+            cold.add(where, 1e3 * cell["cold_s"], 300)
+        with again:
+            again.add(where, 1e3 * cell["again_s"], 1)
     return judge_f32(results, peaks) + judge_bf16(results, peaks) + [decode, *standard.values(), cold, again]
 
 
@@ -161,6 +195,24 @@ def table(header, rows):
 
 def number(value, pattern="{:.0f}"):
     return "" if value is None else pattern.format(value)
+
+
+def or_missing(compute):
+    """What `compute` gives, or that the results lack something for it."""
+    try:
+        return compute()
+    except Missing as missing:
+        return str(missing)
+
+
+def section(title, compute):
+    """The lines of a section, or, under its title, what the results lack for it."""
+    lines = or_missing(compute)
+    return [f"## {title}", "", f"Not shown: {lines}.", ""] if isinstance(lines, str) else lines
+
+
+def square_title(section):
+    return section.replace("-", ", ") + ": GFLOP/s"
 
 
 def square_table(results, section, peaks):
@@ -199,8 +251,7 @@ def square_table(results, section, peaks):
         rival = max((columns[n]["gflop_per_s"] for n in peers if n in columns), default=0)
         line.append(number(rival and best / rival, "{:.2f}x"))
         rows.append(line)
-    title = {"f32": "f32", "f32-causal": "f32, causal", "bf16": "bf16", "bf16-causal": "bf16, causal"}[section]
-    return [f"## {title}: GFLOP/s", ""] + table(header, rows)
+    return [f"## {square_title(section)}", ""] + table(header, rows)
 
 
 def decode_table(results, peaks):
@@ -252,23 +303,44 @@ def compile_table(results):
     return lines + table(["target", "type", "D", "variant", "cold", "next", "again"], rows)
 
 
+DIFFERENCES = "Differences from PyTorch's f32 result"
+
+
+def differences_table(results):
+    worst = {}
+    for cell in results["cells"]:
+        for name, row in cell.get("rows", {}).items():
+            dtype = cell["problem"]["dtype"]
+            if name.startswith("flashc"):
+                worst[dtype] = max(worst.get(dtype, (0, 0)), (row["relative_rms"], row["max_abs"]))
+    if not worst:
+        return []
+    return [f"## {DIFFERENCES}", ""] + table(["type", "largest root mean square, relative", "largest, absolute, there"],
+                                             [[dtype, f"{rms:.2g}", f"{most:.2g}"]
+                                              for dtype, (rms, most) in worst.items()])
+
+
 def write_markdown(results, bars, path):
     machine, peaks = results["machine"], median_peaks(results)
     versions = {name: row["version"] for cell in results["cells"] for name, row in cell.get("rows", {}).items()
                 if "version" in row}
     peers = {"torch": "PyTorch", "ort": "ONNX Runtime"}
-    caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())
     lines = [f"# flashc on {machine['cpu']}", ""]
-    if results["quick"]:
+
+    def describe():
+        caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())
+        return f"{machine['cpu']}, {machine['model']}; {caches}"
+
+    if results.get("quick"):
         lines += ["**A quick run: the sizes are tiny, and the numbers mean nothing.**", ""]
     lines += table(["", ""], [
-        ["CPU", f"{machine['cpu']}, {machine['model']}; {caches}"],
-        ["threads", str(results["threads"])],
-        ["date", results["date"]],
-        ["command", f"`{results['command']}`"],
-        ["flashc", results["commit"] + f"; the machine's best target is {machine['best_target']}"],
+        ["CPU", or_missing(describe)],
+        ["threads", or_missing(lambda: str(results["threads"]))],
+        ["date", or_missing(lambda: results["date"])],
+        ["command", or_missing(lambda: f"`{results['command']}`")],
+        ["flashc", or_missing(lambda: f"{results['commit']}; the machine's best target is {machine['best_target']}")],
         ["beside", ", ".join(f"{peers[name]} {version}" for name, version in versions.items()) or "none"],
-        ["took", f"{results['minutes']:.0f} minutes"],
+        ["took", or_missing(lambda: f"{results['minutes']:.0f} minutes")],
     ])
     lines += ["Medians of at least seven turns; in each cell the libraries take turns on the same arrays, in layout "
               "[B,H,S,D] with B = 1 and H*S fixed (PyTorch's scaled_dot_product_attention, ONNX Runtime's "
@@ -285,20 +357,13 @@ def write_markdown(results, bars, path):
     lines += table(["what", "peak", "range"], rows)
     lines += ["## Bars", ""] + table(["bar", "verdict", "nearest or worst"],
                                      [[bar.text, bar.verdict(), bar.worst()] for bar in bars])
-    for section in SQUARE:
-        lines += square_table(results, section, peaks)
-    lines += decode_table(results, peaks) + standard_table(results, peaks) + compile_table(results)
-    worst = {}
-    for cell in results["cells"]:
-        for name, row in cell.get("rows", {}).items():
-            dtype = cell["problem"]["dtype"]
-            if name.startswith("flashc"):
-                worst[dtype] = max(worst.get(dtype, (0, 0)), (row["relative_rms"], row["max_abs"]))
-    if worst:
-        lines += ["## Differences from PyTorch's f32 result", ""]
-        lines += table(["type", "largest root mean square, relative", "largest, absolute, there"],
-                       [[dtype, f"{rms:.2g}", f"{most:.2g}"] for dtype, (rms, most) in worst.items()])
-    if results["failures"]:
+    for name in SQUARE:
+        lines += section(square_title(name), lambda name=name: square_table(results, name, peaks))
+    lines += section("Decode: GB/s", lambda: decode_table(results, peaks))
+    lines += section("Tiled against standard: GFLOP/s", lambda: standard_table(results, peaks))
+    lines += section("Compile time: ms", lambda: compile_table(results))
+    lines += section(DIFFERENCES, lambda: differences_table(results))
+    if results.get("failures"):
         lines += ["## Failures", ""] + ["- " + failure for failure in results["failures"]] + [""]
     text = "\n".join(lines)
     with open(path, "w") as file:
@@ -327,6 +392,7 @@ def plot(results, path):
         "ort": ("ONNX Runtime", "tab:green", "^--"),
     }
     columns = len(panels) // 2
+    has_amx = "x86-64-amx" in results["machine"].get("targets", ())
     figure, axes = plt.subplots(2, columns, figsize=(5.5 * columns, 7.5), sharex=True, squeeze=False)
     for (section, d), axis in zip(panels, axes.flat):
         series = {}
@@ -334,7 +400,7 @@ def plot(results, path):
             if cell["d"] != d:
                 continue
             for name, row in cell["rows"].items():
-                if name == "torch" and cell.get("amx") is False and "x86-64-amx" in results["machine"]["targets"]:
+                if name == "torch" and cell.get("amx") is False and has_amx:
                     name = "torch without AMX"
                 series.setdefault(name, []).append((cell["s"], row["gflop_per_s"]))
         for name, (label, color, style) in styles.items():
@@ -363,6 +429,7 @@ def plot(results, path):
         axis.set_ylabel("GFLOP/s")
     for axis in axes[-1]:
         axis.set_xlabel("S (queries = keys)")
-    figure.suptitle(f"Attention without a mask: {results['machine']['cpu']}, {results['threads']} threads", fontsize=11)
+    threads = results.get("threads", "?")
+    figure.suptitle(f"Attention without a mask: {results['machine']['cpu']}, {threads} threads", fontsize=11)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
