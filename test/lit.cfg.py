@@ -49,5 +49,8 @@ try:
     for flag in ("avx512f", "avx512_bf16", "amx_tile"):
         if flag in flags:
             config.available_features.add(flag)
+    with open("/proc/cpuinfo") as info:
+        if "avx512f" in flags and any("GenuineIntel" in line for line in info):
+            config.available_features.add("intel-avx512")
 except (OSError, StopIteration):
     pass

@@ -5,9 +5,11 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/API/KernelImage.h"
 #include "compiler/Target/TargetInfo.h"
+#include "runtime/API/KernelInfo.h"
 #include "runtime/API/Status.h"
 #include "runtime/Bundle/Bundle.h"
 #include "runtime/CPU/HostCPU.h"
+#include "runtime/CPU/ObjectLoader.h"
 #include "runtime/CUDA/Device.h"
 
 #include <algorithm>
@@ -59,6 +61,13 @@ private:
   std::string whyNone;
 };
 
+/// The type of q of a kernel for a CPU.
+DType typeOfQueries(const BundleImage &image) {
+  const auto loaded = LoadedObject::load(image.bytes);
+  const KernelInfo info = KernelInfo::parse(loaded->text("flashc_kernel_info"));
+  return info.arguments.empty() ? DType::F32 : info.arguments.front().dtype;
+}
+
 } // namespace
 
 KernelImage selectImage(std::span<const std::byte> file, const std::string &wanted) {
@@ -66,8 +75,17 @@ KernelImage selectImage(std::span<const std::byte> file, const std::string &want
     return {file, {}};
   const std::vector<BundleImage> images = readBundle(file);
   Machine machine(wanted);
-  const BundleChoice choice = {[&](const BundleImage &each) { return machine.runs(each); }, wanted};
-  if (const BundleImage *image = chooseImage(images, choice)) {
+  BundleChoice choice = {[&](const BundleImage &each) { return machine.runs(each); }, wanted};
+  const BundleImage *image = chooseImage(images, choice);
+  const auto isChoice = [&](const BundleImage &each) {
+    return each.kind == BundleImage::Kind::Object && machine.runs(each);
+  };
+  if (image && isChoice(*image) && std::ranges::count_if(images, isChoice) > 1) {
+    // The most capable target is not always the fastest.
+    choice.processors = HostCPU::get().targetsFor(typeOfQueries(*image));
+    image = chooseImage(images, choice);
+  }
+  if (image) {
     KernelImage result = {image->bytes, {}};
     for (const BundleImage &other : images)
       if (other.kind == BundleImage::Kind::Cubin && other.target == image->target)

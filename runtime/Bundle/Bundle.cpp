@@ -9,6 +9,8 @@
 #include "runtime/Cache/ContentHash.h"
 #include "runtime/Support/Error.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -60,13 +62,18 @@ void checkImage(std::span<const BundleImage> before, const BundleImage &image) {
 bool isForCPU(const BundleImage &image) { return image.kind == BundleImage::Kind::Object; }
 
 /// The image's place in the order of preference; nothing for targets that are not known.
-std::optional<size_t> rankOf(const BundleImage &image) {
-  const std::span<const TargetInfo> targets = allTargets();
-  for (size_t n = 0; n < targets.size(); ++n)
-    if (targets[n].name == image.target && (targets[n].kind == TargetKind::CPU) == isForCPU(image))
-      return (isForCPU(image) ? 0 : 2 * targets.size()) + 2 * n +
-             (image.kind == BundleImage::Kind::Cubin);
-  return std::nullopt;
+std::optional<std::array<size_t, 3>> rankOf(const BundleImage &image, const BundleChoice &choice) {
+  const TargetInfo *target = lookupTarget(image.target);
+  if (!target || (target->kind == TargetKind::CPU) != isForCPU(image))
+    return std::nullopt;
+  size_t place = static_cast<size_t>(target - allTargets().data());
+  if (isForCPU(image) && !choice.processors.empty()) {
+    const auto found = std::ranges::find(choice.processors, target);
+    place = found == choice.processors.end()
+                ? 0
+                : 1 + static_cast<size_t>(found - choice.processors.begin());
+  }
+  return std::array<size_t, 3>{!isForCPU(image), place, image.kind == BundleImage::Kind::Cubin};
 }
 
 } // namespace
@@ -128,12 +135,12 @@ std::vector<BundleImage> readBundle(std::span<const std::byte> file) {
 
 const BundleImage *chooseImage(std::span<const BundleImage> images, const BundleChoice &choice) {
   const BundleImage *best = nullptr;
-  size_t bestRank = 0;
+  std::array<size_t, 3> bestRank = {};
   for (const BundleImage &image : images) {
     if (!choice.wanted.empty() && choice.wanted != image.target &&
         choice.wanted != (isForCPU(image) ? "cpu" : "cuda"))
       continue;
-    const std::optional<size_t> rank = rankOf(image);
+    const auto rank = rankOf(image, choice);
     if (!rank || (best && *rank < bestRank) || !choice.canRun(image))
       continue;
     best = &image;

@@ -22,6 +22,8 @@
 
 namespace flashc {
 
+struct TargetInfo;
+
 struct BundleImage {
   enum class Kind { Object, PTX, Cubin };
 
@@ -49,10 +51,14 @@ struct BundleChoice {
   std::function<bool(const BundleImage &)> canRun;
   /// Only images for "cpu", for "cuda" or for a target of this name; "": any.
   std::string wanted;
+  /// CPU targets from the slowest to the fastest; empty: in the order of TargetInfo.h. Images for
+  /// others are slower than all of them.
+  std::vector<const TargetInfo *> processors = {};
 };
 
 /// The best image: one for a GPU before one for a CPU, then by the order of TargetInfo.h, from the
-/// least to the most capable, then a cubin before PTX. Null where none will do.
+/// least to the most capable, or that of the choice's processors, then a cubin before PTX. Null
+/// where none will do.
 const BundleImage *chooseImage(std::span<const BundleImage> images, const BundleChoice &choice);
 
 /// "x86-64-v3, sm_80 (PTX)", for messages.

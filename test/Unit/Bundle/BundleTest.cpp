@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Bundle/Bundle.h"
+#include "compiler/Target/TargetInfo.h"
 #include "runtime/Bundle/OffloadBinary.h"
 #include "runtime/Support/Error.h"
 
@@ -95,6 +96,26 @@ TEST(BundleTest, TheBestImageIsTaken) {
   EXPECT_EQ(choose({"x86-64-v3"}, "cuda"), "none");
   EXPECT_EQ(choose({}), "none");
   EXPECT_EQ(choose({"x86-64-v3"}, "x86-64-v4"), "none");
+}
+
+TEST(BundleTest, ProcessorsOrderTheirImages) {
+  const std::vector<BundleImage> objects = {{"x86-64-v4-bf16", Kind::Object, {}},
+                                            {"x86-64-v3", Kind::Object, {}},
+                                            {"x86-64-v4", Kind::Object, {}},
+                                            {"sm_80", Kind::PTX, {}}};
+  const auto chosen = [&](std::vector<std::string> order, const std::string &wanted = "cpu") {
+    BundleChoice choice = {[](const BundleImage &) { return true; }, wanted};
+    for (const std::string &name : order)
+      choice.processors.push_back(lookupTarget(name));
+    return chooseImage(objects, choice)->target;
+  };
+  EXPECT_EQ(chosen({}), "x86-64-v4-bf16");
+  EXPECT_EQ(chosen({"x86-64-v3", "x86-64-v4-bf16", "x86-64-v4"}), "x86-64-v4");
+  EXPECT_EQ(chosen({"x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"}), "x86-64-v4-bf16");
+  EXPECT_EQ(chosen({"x86-64-v3"}), "x86-64-v3");
+  EXPECT_EQ(chosen({"x86-64-v3", "x86-64-v4-bf16", "x86-64-v4"}, "x86-64-v4-bf16"),
+            "x86-64-v4-bf16");
+  EXPECT_EQ(chosen({"x86-64-v4"}, ""), "sm_80");
 }
 
 TEST(BundleTest, UnknownTargetsAreNotTaken) {
