@@ -170,14 +170,27 @@ std::string lower(Session &session, ModuleOp module, Stage from, const CompileOp
   return result;
 }
 
-/// The type of q in a module that has no target yet, and so is at the stage flash.
-DType typeOf(ModuleOp module) {
-  DType type = DType::F32;
-  module.walk([&](flash::AttentionOp op) {
-    if (op.getQ().getType().getElementType().isBF16())
-      type = DType::BF16;
-  });
-  return type;
+OwningOpRef<ModuleOp> parseText(Session &session, std::string_view text, std::string_view name) {
+  checkText(text, name);
+  ParserConfig config(&session.get());
+  // MLIR's lexer finds the end of its buffer by a null character after it, which a view need not have.
+  std::string terminated(text);
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(terminated, config, llvm::StringRef(name.data(), name.size()));
+  if (!module)
+    session.fail(concat(name, ": expected MLIR, got text that does not parse"));
+  return module;
+}
+
+/// The type of the first argument of the first function with arguments.
+DType inputTypeOf(ModuleOp module) {
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.getNumArguments() == 0)
+      continue;
+    Type element = getElementTypeOrSelf(func.getArgument(0).getType());
+    return element.isBF16() ? DType::BF16 : element.isF16() ? DType::F16 : DType::F32;
+  }
+  return DType::F32;
 }
 
 } // namespace
@@ -191,9 +204,6 @@ std::string resolveTarget(std::string_view target, DType type) {
   if (!info)
     fail("expected a target out of cpu, cuda, ", listTargetNames(), ", got '", target,
          "'; `flashc targets` describes them");
-  if (!info->isSupported)
-    fail("expected a target that code can be generated for, got ", target, ": ",
-         info->unsupportedReason);
   return std::string(info->name);
 }
 
@@ -209,21 +219,14 @@ std::string compileAttention(const AttentionDesc &desc, const CompileOptions &op
 
 std::string compileText(std::string_view text, std::string_view name, Stage from,
                         std::string_view target, const CompileOptions &options) {
-  checkText(text, name);
   if (!isMLIR(from))
     fail("expected a stage of MLIR to start from (", listStages(/*onlyMLIR=*/true), "), got ",
          nameOf(from));
   Session session;
-  ParserConfig config(&session.get());
-  // MLIR's lexer finds the end of its buffer by a null character after it, which a view need not have.
-  std::string terminated(text);
-  OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(terminated, config, llvm::StringRef(name.data(), name.size()));
-  if (!module)
-    session.fail(concat(name, ": expected MLIR, got text that does not parse"));
+  OwningOpRef<ModuleOp> module = parseText(session, text, name);
   bool hasTarget = (*module)->hasAttr(flash::kTargetAttrName);
   if (!target.empty() || !hasTarget) {
-    std::string resolved = resolveTarget(target, typeOf(*module));
+    std::string resolved = resolveTarget(target, inputTypeOf(*module));
     if (from != Stage::Flash && hasTarget &&
         (*module)->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName).getName() != resolved)
       fail(name, ": expected no other target from stage ", nameOf(from), " on, got ", resolved,
@@ -231,6 +234,11 @@ std::string compileText(std::string_view text, std::string_view name, Stage from
     (*module)->setAttr(flash::kTargetAttrName, flash::TargetAttr::get(&session.get(), resolved));
   }
   return lower(session, *module, from, options);
+}
+
+DType inputTypeOf(std::string_view text, std::string_view name) {
+  Session session;
+  return inputTypeOf(*parseText(session, text, name));
 }
 
 std::vector<std::byte> compileToObject(const AttentionDesc &desc) {

@@ -36,6 +36,10 @@ std::string compileAttention(const AttentionDesc &desc, const CompileOptions &op
 std::string compileText(std::string_view text, std::string_view name, Stage from,
                         std::string_view target, const CompileOptions &options);
 
+/// The type of the first argument of what MLIR text computes, q's: what resolveTarget asks for. The text is refused
+/// as by compileText; f32 where it does not say, as from the stage llvm on.
+DType inputTypeOf(std::string_view text, std::string_view name);
+
 /// The object of `desc`, as `compile --emit obj` writes it. Throws Error.
 std::vector<std::byte> compileToObject(const AttentionDesc &desc);
 
@@ -54,8 +58,7 @@ MaskTileCounts countMaskTiles(const AttentionDesc &desc, int64_t batch, int64_t 
                               int64_t sk, int64_t br, int64_t bc);
 
 /// The name of the target that `target` means: its own, or for "" and "cpu" the host's best for inputs of
-/// `type`, for "cuda" its first GPU's best. Throws Error for unknown targets and for those that no code can be
-/// generated for.
+/// `type`, for "cuda" its first GPU's best. Throws Error for unknown targets.
 std::string resolveTarget(std::string_view target, DType type);
 
 } // namespace flashc

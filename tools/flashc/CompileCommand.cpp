@@ -69,15 +69,15 @@ std::vector<std::string> targetsOf(const Arguments &arguments) {
   return targets;
 }
 
-/// What is compiled: its type, as far as known before it is read, and how it is compiled to a stage for a
-/// target ("": the default).
+/// What is compiled: its type, which chooses among the host's targets (of a file where it becomes a bundle; else
+/// compileText chooses), and how it is compiled to a stage for a target ("": the default).
 struct Source {
   DType type = DType::F32;
   std::function<std::string(const std::string &target, const CompileOptions &)> compile;
 };
 
-/// Of a file.
-Source prepareFile(const Arguments &arguments, size_t numTargets) {
+/// Of a file, for `numTargets` targets in a bundle, or one by itself.
+Source prepareFile(const Arguments &arguments, size_t numTargets, bool isBundle) {
   const std::string &path = arguments.positional()[0];
   for (const std::string &flag : arguments.given())
     if (flag != "target" && flag != "emit" && flag != "from" && flag != "dump-stages" &&
@@ -88,10 +88,11 @@ Source prepareFile(const Arguments &arguments, size_t numTargets) {
   if (numTargets > 1 && from != Stage::Flash)
     fail("--from: expected flash for several targets, got ", nameOf(from),
          "; from there on a module is for one target");
-  return {.compile = [text = readText(path), name = path == "-" ? "standard input" : path,
-                      from](const std::string &target, const CompileOptions &options) {
-    return compileText(text, name, from, target, options);
-  }};
+  const std::string text = readText(path), name = path == "-" ? "standard input" : path;
+  return {isBundle ? inputTypeOf(text, name) : DType::F32,
+          [=](const std::string &target, const CompileOptions &options) {
+            return compileText(text, name, from, target, options);
+          }};
 }
 
 /// Of what the flags describe.
@@ -167,7 +168,8 @@ void compile(Invocation &invocation) {
     fail("--cubins: expected a bundle, got one object; name the output FILE.bundle");
   if (isBundle && isFile && !arguments.has("target"))
     fail("expected the targets of a bundle, got none; give --target T1,T2");
-  const Source source = isFile ? prepareFile(arguments, targets.size()) : prepareFlags(arguments);
+  const Source source =
+      isFile ? prepareFile(arguments, targets.size(), isBundle) : prepareFlags(arguments);
   if (!isFile && !arguments.has("target"))
     invocation.settled = {"--target", resolveTarget("", source.type)};
   const std::string result = isBundle
