@@ -36,7 +36,6 @@ constexpr TargetInfo cpu(std::string_view name, std::string_view llvmCPU,
   TargetInfo info;
   info.name = name;
   info.kind = TargetKind::CPU;
-  info.isSupported = true;
   info.llvmCPU = llvmCPU;
   info.llvmFeatures = llvmFeatures;
   info.requiredFeatures = requiredFeatures;
@@ -52,7 +51,6 @@ constexpr TargetInfo gpu(std::string_view name, int64_t computeCapability, int64
   TargetInfo info;
   info.name = name;
   info.kind = TargetKind::GPU;
-  info.isSupported = true;
   info.llvmCPU = name;
   info.computeCapability = computeCapability;
   info.ptxVersion = ptxVersion;

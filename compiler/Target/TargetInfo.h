@@ -28,9 +28,6 @@ constexpr int64_t kWarpSize = 32;
 struct TargetInfo {
   std::string_view name;
   TargetKind kind = TargetKind::CPU;
-  /// True if code can be generated today; otherwise `unsupportedReason` says why not.
-  bool isSupported = false;
-  std::string_view unsupportedReason = {};
 
   //===--- CPU ---===//
 

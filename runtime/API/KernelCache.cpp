@@ -114,10 +114,6 @@ AttentionDesc resolveTarget(AttentionDesc desc) {
   if (!target)
     fail("target: expected cpu, cuda or one of ", listTargetNames(), ", got '",
          desc.target.substr(0, 100), "'");
-  if (!target->isSupported)
-    throw StatusError(FLASHC_ERROR_UNSUPPORTED,
-                      concat("target: expected one that code can be generated for, got ",
-                             target->name, ": ", target->unsupportedReason));
   if (target->kind == TargetKind::GPU)
     cuda::checkRunsHere(target->name);
   else if (!HostCPU::get().canRun(*target))

@@ -183,7 +183,7 @@ std::vector<const TargetInfo *> HostCPU::targetsFor(DType type) const {
 std::vector<const TargetInfo *> flashc::orderTargets(DType type, double dotProductRate) {
   std::vector<const TargetInfo *> targets;
   for (const TargetInfo &target : allTargets())
-    if (target.kind == TargetKind::CPU && target.isSupported)
+    if (target.kind == TargetKind::CPU)
       targets.push_back(&target);
   std::ranges::stable_sort(targets, {}, [&](const TargetInfo *target) {
     return productRate(*target, type, dotProductRate);

@@ -57,8 +57,8 @@ private:
   double dotRate;
 };
 
-/// All CPU targets that code can be generated for, from the slowest to the fastest for inputs of
-/// `type` on a processor with this rate of dot products; of equals, the more capable one is later.
+/// All CPU targets, from the slowest to the fastest for inputs of `type` on a processor with this
+/// rate of dot products; of equals, the more capable one is later.
 std::vector<const TargetInfo *> orderTargets(DType type, double dotProductRate);
 
 /// The last of HostCPU::get().targetsFor(type): what the target `cpu` means. Throws Error on a

@@ -101,7 +101,7 @@ std::vector<DeviceFacts> listDevices(const Driver &driver) {
 const TargetInfo *bestTarget(Capability capability, std::span<const TargetInfo> targets) {
   const TargetInfo *best = nullptr;
   for (const TargetInfo &target : targets)
-    if (target.kind == TargetKind::GPU && target.isSupported && canRun(capability, target.name))
+    if (target.kind == TargetKind::GPU && canRun(capability, target.name))
       best = &target;
   return best;
 }

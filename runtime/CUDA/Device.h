@@ -59,8 +59,8 @@ DeviceFacts readFacts(const Driver &driver, int ordinal);
 /// All devices, by ordinal.
 std::vector<DeviceFacts> listDevices(const Driver &driver);
 
-/// The last of `targets` (from the least to the most capable) that code can be generated for and a
-/// device of this capability runs; nullptr where there is none.
+/// The last of `targets` (from the least to the most capable) that a device of this capability runs;
+/// nullptr where there is none.
 const TargetInfo *bestTarget(Capability capability,
                              std::span<const TargetInfo> targets = allTargets());
 

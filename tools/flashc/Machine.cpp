@@ -37,9 +37,6 @@ std::string runnableTarget(const AttentionDesc &desc, int device) {
     fail("--target: expected cpu, cuda or one of ", listTargetNames(),
          " ('flashc targets' describes them), got '", name, "'", didYouMean(name, names));
   }
-  if (!target->isSupported)
-    fail("--target: expected a target that code can be generated for, got ", name, ": ",
-         target->unsupportedReason);
   if (target->kind == TargetKind::GPU) {
     cuda::checkRunsHere(name, device);
     return name;

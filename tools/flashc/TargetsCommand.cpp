@@ -102,10 +102,10 @@ void printTable() {
   machine.print(std::cout);
   std::cout << '\n';
   Table table;
-  table.add({"target", "kind", "compiles", "runs here", "remarks"});
+  table.add({"target", "kind", "runs here", "remarks"});
   for (const TargetInfo &target : allTargets()) {
     const bool isCPU = target.kind == TargetKind::CPU;
-    std::string remark(target.unsupportedReason);
+    std::string remark;
     if (isCPU) {
       const std::vector<std::string> missing = host.missingFeatures(target.requiredFeatures);
       if (!missing.empty())
@@ -117,7 +117,7 @@ void printTable() {
     } else if (&target == gpus.best()) {
       remark = "what cuda means here";
     }
-    table.add({std::string(target.name), isCPU ? "cpu" : "gpu", target.isSupported ? "yes" : "no",
+    table.add({std::string(target.name), isCPU ? "cpu" : "gpu",
                host.canRun(target) || gpus.canRun(target) ? "yes" : "no", remark});
   }
   table.print(std::cout);
@@ -164,8 +164,6 @@ void printJson() {
     nlohmann::ordered_json line;
     line["kind"] = isCPU ? "cpu" : "gpu";
     line["target"] = target.name;
-    line["compiles"] = target.isSupported;
-    line["reason"] = target.unsupportedReason;
     line["runs_here"] = host.canRun(target) || gpus.canRun(target);
     line["best"] = target.name == best || &target == gpus.best();
     line["missing_features"] =
@@ -198,15 +196,14 @@ Command targetsCommand() {
   command.summary = "Show what this machine has and which targets there are.";
   command.usage = "[--json]";
   command.description = R"(
-Lists the NVIDIA GPUs, and every target that --target takes: whether code can be generated for it, whether
-this machine runs that code, and why not. '--target cpu', the default, is the best target of this machine's
+Lists the NVIDIA GPUs, and every target that --target takes: whether this machine runs its code, and why not. '--target cpu', the default, is the best target of this machine's
 processor, '--target cuda' that of its first GPU (of GPU n with --device n).
 
 --json prints one object a line: the machine (kind "machine": cpu, processors, features, best_target,
 f32_targets and bf16_targets, those that it runs from the slowest to the fastest for inputs of that type,
 cuda_driver and, where that is null, the reason no_cuda_driver), every GPU (kind "device": device, name,
 compute_capability, multiprocessors, clock_ghz, memory_bytes, memory_gb_per_s, shared_bytes_per_block,
-l2_bytes, best_target), then every target (kind "cpu" or "gpu": target, compiles, reason, runs_here, best, missing_features and
+l2_bytes, best_target), then every target (kind "cpu" or "gpu": target, runs_here, best, missing_features and
 the facts that schedules use).
 )";
   command.ownFlags = {{"Output", {{"json", "", "One JSON object a line instead of a table."}}}};

@@ -21,16 +21,10 @@ namespace {
 
 struct SetSchedule : flash::impl::FlashSetScheduleBase<SetSchedule> {
   void runOnOperation() override {
-    auto attribute = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
-    if (!attribute) {
+    const TargetInfo *target = targetOf(getOperation());
+    if (!target) {
       getOperation().emitOpError() << "expected the module attribute " << kTargetAttrName
                                    << ", such as #flash.target<\"x86-64-v3\">";
-      return signalPassFailure();
-    }
-    const TargetInfo *target = lookupTarget(attribute.getName());
-    if (!target->isSupported) {
-      getOperation().emitOpError() << "expected a target that code can be generated for, got "
-                                   << attribute.getName() << ": " << target->unsupportedReason;
       return signalPassFailure();
     }
     WalkResult result = getOperation().walk([&](AttentionOp op) {
@@ -42,7 +36,7 @@ struct SetSchedule : flash::impl::FlashSetScheduleBase<SetSchedule> {
       std::string rejection = rejectSchedule(sizes, *target, problem);
       if (rejection.empty())
         return WalkResult::advance();
-      op.emitOpError() << "schedule does not fit " << attribute.getName() << ": " << rejection;
+      op.emitOpError() << "schedule does not fit " << StringRef(target->name) << ": " << rejection;
       return WalkResult::interrupt();
     });
     if (result.wasInterrupted())

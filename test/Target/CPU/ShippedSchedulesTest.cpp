@@ -40,7 +40,7 @@ std::vector<Shipped> allShipped() {
   const bool hasDecode = findAttentionField("queries");
   std::vector<Shipped> result;
   for (const TargetInfo &target : allTargets()) {
-    if (target.kind != TargetKind::CPU || !target.isSupported)
+    if (target.kind != TargetKind::CPU)
       continue;
     for (DType dtype : {DType::F32, DType::BF16, DType::F16})
       for (int64_t headDim : {32, 64, 128, 256}) {

@@ -235,8 +235,7 @@ TEST_F(GPUKernelTest, TargetsAreResolvedAndChecked) {
     if (target.kind != TargetKind::GPU || parseTarget(target.name)->least < Capability{10, 0})
       continue;
     desc.target = target.name;
-    EXPECT_ERROR(compileKernel(desc), target.isSupported ? "expected a GPU of compute capability"
-                                                         : "that code can be generated for");
+    EXPECT_ERROR(compileKernel(desc), "expected a GPU of compute capability");
   }
 }
 
