@@ -49,10 +49,11 @@ function(flashc_add_unittest name)
 endfunction()
 
 # flashc_carry_tbb(TARGET): a program or library that runs kernels finds oneTBB beside itself, where the build
-# puts it, so that both can be taken to a machine that has none, or else in the system.
+# puts it, so that both can be taken to a machine that has none; installed, in a folder of flashc's own, so that
+# it takes no place of the system's; or else in the system.
 function(flashc_carry_tbb target)
   set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON
-    INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/flashc;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/flashc")
   add_custom_command(TARGET ${target} POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy_if_different
     $<TARGET_FILE:TBB::tbb> $<TARGET_FILE_DIR:${target}>/$<TARGET_SONAME_FILE_NAME:TBB::tbb>)
 endfunction()

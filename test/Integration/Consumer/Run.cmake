@@ -17,6 +17,15 @@ endfunction()
 
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+# What runs kernels takes the installed oneTBB, whether or not the system has one.
+file(GLOB runtimes ${WORK}/prefix/lib/libflashc-rt.so ${WORK}/prefix/lib/*/libflashc-rt.so)
+foreach(program ${WORK}/prefix/bin/flashc ${runtimes})
+  file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${program} RESOLVED_DEPENDENCIES_VAR found
+       UNRESOLVED_DEPENDENCIES_VAR missing PRE_INCLUDE_REGEXES "libtbb" PRE_EXCLUDE_REGEXES ".*")
+  if(NOT "${found}" MATCHES "^${WORK}/prefix/(bin/\\.\\./)?lib(/[^/;]+)?/flashc/libtbb[^/;]*$")
+    message(FATAL_ERROR "expected ${program} to find the installed libtbb, got '${found}'")
+  endif()
+endforeach()
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/build
   -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${WORK}/build)
