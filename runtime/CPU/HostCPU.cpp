@@ -185,8 +185,9 @@ std::vector<const TargetInfo *> flashc::orderTargets(DType type, double dotProdu
   for (const TargetInfo &target : allTargets())
     if (target.kind == TargetKind::CPU)
       targets.push_back(&target);
-  std::ranges::stable_sort(targets, {}, [&](const TargetInfo *target) {
-    return productRate(*target, type, dotProductRate);
+  std::ranges::sort(targets, {}, [&](const TargetInfo *target) {
+    return std::pair(productRate(*target, type, dotProductRate),
+                     target); // equals in the table's order
   });
   return targets;
 }

@@ -93,7 +93,7 @@ public:
         kvHeads(emitDim(b, loc, memory.k, 2)) {
     Index x(b, loc);
     group = x.div(heads, x.max(kvHeads, one)); // there may be no heads
-    small(group, shape.split);
+    small(group, shape.notesSmall);
     isPacked = bool(memory.cuSeqlensQ);
     sequences =
         isPacked ? x.sub(emitDim(b, loc, memory.cuSeqlensQ, 0), 1) : emitDim(b, loc, memory.q, 0);
@@ -178,9 +178,7 @@ public:
 
   GridPoint emitPoint(OpBuilder &b, Value point) {
     Index x(b, loc);
-    // Short kernels gain by it. In long ones ptxas orders the hot loop by the registers of all of the kernel, and gets
-    // it wrong (4% at d128) where these take fewer.
-    bool isSmall = isExact() && shape.split;
+    bool isSmall = isExact() && shape.notesSmall;
     auto div = [&](Value a, Value c) { return small(x.div(a, c), isSmall); };
     auto rem = [&](Value a, Value c) { return small(x.rem(a, c), isSmall); };
     GridPoint p;
@@ -315,7 +313,7 @@ private:
   /// Parts of a sequence at most: with all heads of keys they keep a device busy, and no more are to be merged.
   Value mostParts(OpBuilder &b) {
     Index x(b, loc);
-    Value few = small(x.div(x.constant(kBusyParts), x.max(kvHeads, one)), true);
+    Value few = small(x.div(x.constant(kBusyParts), x.max(kvHeads, one)), shape.notesSmall);
     return x.min(x.max(few, x.constant(kFewParts)), shape.mostParts);
   }
 

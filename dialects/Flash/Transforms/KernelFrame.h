@@ -73,6 +73,8 @@ struct GridShape {
   /// Whether lengths lie in memory that the host cannot read when it counts grid points: the grid is then sized by
   /// shapes alone.
   bool isOnDevice = false;
+  /// Whether divisions of what a grid keeps small are noted as such (kSmallAttrName).
+  bool notesSmall = false;
   /// Heads whose tiles alternate, so that the longest tiles of all of them come first while they share a cache.
   int64_t headsTogether = 1;
 };

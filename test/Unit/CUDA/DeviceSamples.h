@@ -38,7 +38,7 @@ struct DeviceSample {
 
 struct DeviceSamples {
   std::string missing; ///< why there are none; "" where there are
-  std::string target; ///< of all objects
+  std::string target;  ///< of all objects
   std::vector<std::string> objects;
   std::vector<DeviceSample> samples;
 };
