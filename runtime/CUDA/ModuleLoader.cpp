@@ -88,15 +88,6 @@ CUmodule loadAhead(const Driver &driver, const DeviceFacts &facts, std::span<con
 
 } // namespace
 
-std::string readRelease(std::string_view version) {
-  constexpr std::string_view mark = "release ";
-  const size_t at = version.find(mark);
-  if (at == std::string_view::npos)
-    return "";
-  const std::string_view rest = version.substr(at + mark.size());
-  return std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
-}
-
 bool loadsCubinsOf(std::string_view release, int driverVersion) {
   int major = 0;
   const auto [end, error] = std::from_chars(release.data(), release.data() + release.size(), major);

@@ -41,9 +41,6 @@ LoadedModule loadModule(const Driver &driver, const DeviceFacts &facts, const st
                         const std::string &name, const std::string &target,
                         std::span<const std::byte> cubin = {});
 
-/// The release in what ptxas says of its version, "12.4"; "" where there is none.
-std::string readRelease(std::string_view version);
-
 /// Whether a driver of this version (12040) loads cubins of that release of ptxas: those of its major
 /// version and before.
 bool loadsCubinsOf(std::string_view release, int driverVersion);

@@ -125,7 +125,27 @@ std::string versionOf(const std::string &path) {
   return {reinterpret_cast<const char *>(text.data()), text.size()};
 }
 
+/// Whether this ptxas can be told to assemble functions side by side; the first whose help says so here.
+bool knowsSplitCompile(std::string_view version) {
+  return std::atoi(readRelease(version).c_str()) >= 13;
+}
+
+bool hasSeveralKernels(std::string_view ptx) {
+  constexpr std::string_view mark = ".entry ";
+  const size_t first = ptx.find(mark);
+  return first != std::string_view::npos && ptx.find(mark, first + 1) != std::string_view::npos;
+}
+
 } // namespace
+
+std::string readRelease(std::string_view version) {
+  constexpr std::string_view mark = "release ";
+  const size_t at = version.find(mark);
+  if (at == std::string_view::npos)
+    return "";
+  const std::string_view rest = version.substr(at + mark.size());
+  return std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
+}
 
 Ptxas::Ptxas() {
   for (const std::string &candidate : candidates())
@@ -158,9 +178,12 @@ std::vector<std::byte> Ptxas::compile(std::string_view ptx, const std::string &a
       fail(folder.file("kernel.ptx"), ": expected to write PTX for ptxas, got a failure; check the "
                                       "free space, or set TMPDIR to another folder");
   }
-  const bool isGood =
-      run({path, "-arch=" + arch, folder.file("kernel.ptx"), "-o", folder.file("kernel.cubin")},
-          folder.file("log"));
+  std::vector<std::string> words = {path, "-arch=" + arch, folder.file("kernel.ptx"), "-o",
+                                    folder.file("kernel.cubin")};
+  // The code is the same, and somebody waits for it: a thread per kernel, up to the machine's.
+  if (hasSeveralKernels(ptx) && knowsSplitCompile(versionText))
+    words.insert(words.end(), {"--split-compile", "0"});
+  const bool isGood = run(words, folder.file("log"));
   const std::string cubin = isGood ? readFile(folder.file("kernel.cubin")) : "";
   if (cubin.empty()) {
     std::string log = readFile(folder.file("log"));

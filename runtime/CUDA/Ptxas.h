@@ -17,6 +17,9 @@
 
 namespace flashc {
 
+/// The release in what ptxas says of its version, "12.4"; "" where there is none.
+std::string readRelease(std::string_view version);
+
 /// The process's ptxas: of the folder FLASHC_CUDA_PATH where that is set, else of /usr/local/cuda,
 /// else on PATH. Safe from any thread.
 class Ptxas {

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/ModuleLoader.h"
+#include "runtime/CUDA/Ptxas.h"
 #include "test/Unit/CUDA/FakeDriver.h"
 
 #include <cstdlib>

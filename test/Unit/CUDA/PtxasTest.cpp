@@ -40,6 +40,15 @@ TEST(PtxasTest, CompilesAndLeavesNothingBehind) {
   ::unsetenv("TMPDIR");
 }
 
+TEST(PtxasTest, CompilesSeveralKernels) {
+  FLASHC_NEED_TOOLKIT();
+  const std::string second = kernelPTX("sm_80", "merge");
+  const std::string ptx = kernelPTX("sm_80") + second.substr(second.find(".visible"));
+  const std::string cubin = asText(Ptxas::get().compile(ptx, "sm_80"));
+  EXPECT_THAT(cubin, HasSubstr(".text.attention"));
+  EXPECT_THAT(cubin, HasSubstr(".text.merge"));
+}
+
 TEST(PtxasTest, WorksWhereTheProgramReapsItsChildren) {
   FLASHC_NEED_TOOLKIT();
   Ptxas::get();
@@ -67,6 +76,30 @@ TEST(PtxasDeathTest, SaysWhatIsMissing) {
   ::chmod(scratch.write("bin/ptxas", "#!/bin/false\n").c_str(), 0755);
   EXPECT_EXIT(tell(scratch.path("")), ::testing::ExitedWithCode(0),
               "bin/ptxas: expected ptxas to say its version, got nothing");
+}
+
+TEST(PtxasDeathTest, AssemblesKernelsSideBySideWhereItCan) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // Stand-ins that give what they are asked for.
+  const ScratchDirectory scratch;
+  for (const char *release : {"12.4", "13.0"}) {
+    std::filesystem::create_directories(scratch.path(std::string(release) + "/bin"));
+    ::chmod(scratch
+                .write(std::string(release) + "/bin/ptxas",
+                       "#!/bin/sh\n[ $1 = --version ] && exec echo release " +
+                           std::string(release) + ", V\nto=$4\nshift 4\necho \"extra: $*.\" >$to\n")
+                .c_str(),
+            0755);
+  }
+  const std::string one = kernelPTX("sm_80"), two = one + kernelPTX("sm_80", "merge");
+  const auto tell = [&](const char *release, const std::string &ptx) {
+    ::setenv("FLASHC_CUDA_PATH", scratch.path(release).c_str(), 1);
+    std::fputs(asText(Ptxas::get().compile(ptx, "sm_80")).c_str(), stderr);
+    std::exit(0);
+  };
+  EXPECT_EXIT(tell("13.0", two), ::testing::ExitedWithCode(0), "extra: --split-compile 0\\.");
+  EXPECT_EXIT(tell("13.0", one), ::testing::ExitedWithCode(0), "extra: \\.");
+  EXPECT_EXIT(tell("12.4", two), ::testing::ExitedWithCode(0), "extra: \\.");
 }
 
 } // namespace
