@@ -86,6 +86,11 @@ struct ThreadMemory {
   mlir::Type elementType;
 };
 
+/// The size that elements have in memory: a bool takes a byte.
+inline int64_t bytesOf(mlir::Type type) {
+  return std::max<int64_t>(type.getIntOrFloatBitWidth() / 8, 1);
+}
+
 /// Lowers the body of a kernel for one thread.
 class Distributor {
 public:
@@ -171,7 +176,10 @@ private:
   mlir::Value addressOf(const ThreadMemory &memory, mlir::ValueRange indices, int64_t moving = -1);
   mlir::Value computeLoad(tile::LoadOp op, unsigned e);
   mlir::Value computeGather(tile::GatherOp op, unsigned e);
-  void lowerStore(tile::StoreOp op);
+  /// The indices of a load's or store's element (row, column).
+  llvm::SmallVector<mlir::Value> elementIndices(llvm::ArrayRef<mlir::Value> offsets,
+                                                llvm::ArrayRef<int64_t> dims, mlir::Value row,
+                                                mlir::Value column);
   void lowerView(mlir::memref::ViewOp op);
   void lowerCopy(nvtile::CopyOp op);
   void copyChunks(nvtile::CopyOp op, const ThreadMemory &memory, mlir::Value origin,
@@ -207,6 +215,16 @@ private:
   mlir::Value isChunked(const ThreadMemory &memory, int64_t columnDim);
   /// (row, column valid) of an element against the valid sizes of a load or store; i1.
   mlir::Value isValid(const ThreadTile &tile, mlir::ValueRange valid, unsigned e);
+
+  //===--- Stores (Store.cpp) ---===//
+
+  void lowerStore(tile::StoreOp op);
+  void storeElements(tile::StoreOp op);
+  /// Elements of 16 bits, two in a word, row after row of the thread's: to memory in whole chunks, or in any order.
+  void storeChunks(tile::StoreOp op, llvm::ArrayRef<mlir::Value> words);
+  void storeHalves(tile::StoreOp op, mlir::ValueRange words);
+  /// Where a store's element goes.
+  mlir::Value storeAddress(tile::StoreOp op, mlir::Value row, mlir::Value column);
 
   //===--- Copies through registers (FetchedCopy.cpp) ---===//
 

@@ -1,4 +1,4 @@
-//===- Memory.cpp - a thread's loads, stores and copies -------------------===//
+//===- Memory.cpp - a thread's loads and copies ---------------------------===//
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
@@ -10,8 +10,6 @@
 
 using namespace mlir;
 using namespace flashc;
-
-static int64_t bytesOf(Type type) { return std::max<int64_t>(type.getIntOrFloatBitWidth() / 8, 1); }
 
 /// The type whose size elements have in memory: a bool takes a byte.
 static Type memoryType(OpBuilder &b, Type type) { return b.getIntegerType(8 * bytesOf(type)); }
@@ -39,6 +37,15 @@ void Distributor::lowerView(memref::ViewOp op) {
   memories[op.getResult()] = memory;
 }
 
+SmallVector<Value> Distributor::elementIndices(ArrayRef<Value> offsets, ArrayRef<int64_t> dims,
+                                               Value row, Value column) {
+  SmallVector<Value> indices(offsets);
+  indices[dims[0]] = t.indexAdd(indices[dims[0]], row);
+  if (dims.size() == 2)
+    indices[dims[1]] = t.indexAdd(indices[dims[1]], column);
+  return indices;
+}
+
 Value Distributor::addressOf(const ThreadMemory &memory, ValueRange indices, int64_t moving) {
   Value offset = t.indexConstant(0);
   for (auto [d, index] : llvm::enumerate(indices))
@@ -60,16 +67,6 @@ Value Distributor::isValid(const ThreadTile &tile, ValueRange valid, unsigned e)
     inside = t.both(inside, t.indexLess(column, scalar(valid[1])));
   }
   return inside;
-}
-
-/// The indices of a load's or store's element (row, column).
-static SmallVector<Value> elementIndices(ThreadBuilder &t, ArrayRef<Value> offsets,
-                                         ArrayRef<int64_t> dims, Value row, Value column) {
-  SmallVector<Value> indices(offsets);
-  indices[dims[0]] = t.indexAdd(indices[dims[0]], row);
-  if (dims.size() == 2)
-    indices[dims[1]] = t.indexAdd(indices[dims[1]], column);
-  return indices;
 }
 
 /// How rows that lie in pages are found, or none.
@@ -114,7 +111,7 @@ Value Distributor::computeLoad(tile::LoadOp op, unsigned e) {
   if (pages)
     offsets[rowDim] = t.indexConstant(0);
   Value inRow = pages ? t.indexConstant(0) : row;
-  Value address = addressOf(memory, elementIndices(t, offsets, op.getDims(), inRow, column));
+  Value address = addressOf(memory, elementIndices(offsets, op.getDims(), inRow, column));
   if (pages)
     address = t.gep(address, pagedOffset(*pages, row, valid), memoryType(b, memory.elementType));
   return t.loadIf(valid, address, memory.elementType);
@@ -153,82 +150,6 @@ Value Distributor::isChunked(const ThreadMemory &memory, int64_t columnDim) {
   Value isDense = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
                                         memory.strides[columnDim], t.indexConstant(1));
   return t.both(isAligned, isDense);
-}
-
-//===----------------------------------------------------------------------===//
-// Stores
-//===----------------------------------------------------------------------===//
-
-void Distributor::lowerStore(tile::StoreOp op) {
-  ThreadTile tile(cast<RankedTensorType>(op.getTile().getType()));
-  ThreadMemory memory = memoryOf(op.getDest());
-  computeAll(op.getTile());
-  SmallVector<Value> offsets;
-  for (Value offset : op.getOffsets())
-    offsets.push_back(scalar(offset));
-  Value rowStart = firstRow(tile), columnStart = tile.isMatrix ? firstColumn(tile) : Value();
-  auto storeElements = [&] {
-    for (unsigned e = 0; e < tile.size(); ++e) {
-      Value condition = isValid(tile, op.getValid(), e);
-      if (!tile.isMatrix) // of the lanes that hold a row, the first stores it
-        condition = t.both(condition, isFirstInRow(tile));
-      Value row = t.indexAdd(rowStart, tile.rowOffset(e));
-      Value column = tile.isMatrix ? t.indexAdd(columnStart, tile.columnOffset(e)) : Value();
-      Value address = addressOf(memory, elementIndices(t, offsets, op.getDims(), row, column));
-      t.storeIf(condition, address, get(op.getTile(), e));
-    }
-  };
-  int64_t bytes = bytesOf(memory.elementType);
-  auto columns = tile.isMatrix ? cast<RankedTensorType>(op.getTile().getType()).getDimSize(1) : 0;
-  bool hasChunks = tile.isMatrix && !tile.isLines && bytes == 2 && tile.columnBlocks % 4 == 0 &&
-                   columns % 8 == 0;
-  if (!hasChunks)
-    return storeElements();
-
-  // Four lanes hold 8 columns of a row, 2 each, in each of 4 blocks. They trade, so that each holds all 8
-  // columns of one block and stores 16 bytes.
-  Value chunked = isChunked(memory, op.getDims()[1]);
-  auto branch = scf::IfOp::create(b, t.loc, chunked, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.elseBlock());
-  memo.emplace_back();
-  storeElements();
-  memo.pop_back();
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value lane = t.rem(t.threadId(), 4);
-  Value isOdd =
-      arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne, t.bitAnd(lane, 1), t.constant(0));
-  Value isHigh =
-      arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne, t.bitAnd(lane, 2), t.constant(0));
-  for (int64_t m = 0; m < tile.rowBlocks; ++m)
-    for (int64_t h = 0; h < 2; ++h)
-      for (int64_t n = 0; n < tile.columnBlocks; n += 4) {
-        SmallVector<Value> w;
-        for (int64_t k = 0; k < 4; ++k)
-          w.push_back(packPair(op.getTile(), tile.element(m, n + k, 2 * h),
-                               tile.element(m, n + k, 2 * h + 1)));
-        // A transpose of 4 x 4 words in two rounds: first by pairs of lanes, then by pairs of pairs.
-        for (int64_t k : {0, 2}) {
-          Value sent = t.select(isOdd, w[k], w[k + 1]);
-          Value got = t.shuffleXor(sent, 1);
-          w[k] = t.select(isOdd, got, w[k]);
-          w[k + 1] = t.select(isOdd, w[k + 1], got);
-        }
-        for (int64_t k : {0, 1}) {
-          Value sent = t.select(isHigh, w[k], w[k + 2]);
-          Value got = t.shuffleXor(sent, 2);
-          w[k] = t.select(isHigh, got, w[k]);
-          w[k + 2] = t.select(isHigh, w[k + 2], got);
-        }
-        Value row = t.indexAdd(rowStart, m * 16 + h * 8);
-        // The lane's first column has 2 for each lane; it stores block n + lane, of 8.
-        Value lane8 = arith::IndexCastUIOp::create(b, t.loc, t.index, t.mul(lane, 6));
-        Value column = t.indexAdd(t.indexAdd(columnStart, lane8), n * 8);
-        Value condition = t.both(t.indexLess(row, scalar(op.getValid()[0])),
-                                 t.indexLess(column, scalar(op.getValid()[1])));
-        Value address = addressOf(memory, elementIndices(t, offsets, op.getDims(), row, column));
-        t.storeChunkIf(condition, address, w);
-      }
 }
 
 //===----------------------------------------------------------------------===//
