@@ -23,10 +23,15 @@ struct KeyTile {
 /// Emits the parts of a kernel at one grid point.
 class KernelBuilder {
 public:
+  /// A point has the schedule's rows, or `pointRows` of them.
   KernelBuilder(mlir::OpBuilder &builder, mlir::Location loc, const AttentionMemory &memory,
-                const GridPoint &point, ScheduleAttr schedule)
-      : b(builder), loc(loc), memory(memory), point(point), br(schedule.getTile()[0]),
-        bc(schedule.getTile()[1]), rowsAreHeads(schedule.getRows() == RowKind::Heads) {}
+                const GridPoint &point, ScheduleAttr schedule, int64_t pointRows = 0)
+      : b(builder), loc(loc), memory(memory), point(point),
+        br(pointRows ? pointRows : schedule.getTile()[0]), bc(schedule.getTile()[1]),
+        rowsAreHeads(schedule.getRows() == RowKind::Heads) {}
+
+  /// Rows of a tile.
+  int64_t rows() const { return br; }
 
   mlir::Value loadQueries();
   mlir::Value loadKeys(mlir::OpBuilder &builder, const KeyTile &keys);

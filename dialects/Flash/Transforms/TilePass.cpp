@@ -38,10 +38,9 @@ constexpr int64_t kMostParts = 64;
 /// Emits the tile of each value that the function returns, by walking back from its definition.
 class TileEmitter {
 public:
-  /// Tiles have `rows` rows.
   TileEmitter(OpBuilder &b, KernelBuilder &kernel, const AttentionMemory &memory,
-              ScheduleAttr schedule, int64_t rows)
-      : b(b), kernel(kernel), memory(memory), schedule(schedule), rows(rows) {}
+              ScheduleAttr schedule)
+      : b(b), kernel(kernel), memory(memory), schedule(schedule), rows(kernel.rows()) {}
 
   /// Makes `tiles` known as the tiles of the results of `op`.
   void note(Operation *op, ValueRange tiles) { map.map(op->getResults(), tiles); }
@@ -214,9 +213,8 @@ private:
     LogicalResult done = success();
     Value count = shape.split ? emitPartCount(b, loc, memory, shape) : Value();
     emitGrid(b, loc, memory, shape, [&](OpBuilder &inner, const GridPoint &point) {
-      KernelBuilder builder(inner, loc, memory, point, schedule);
-      TileEmitter emitter(inner, builder, memory, schedule,
-                          shape.pointRows ? shape.pointRows : shape.rows);
+      KernelBuilder builder(inner, loc, memory, point, schedule, shape.pointRows);
+      TileEmitter emitter(inner, builder, memory, schedule);
       done = body(inner, builder, emitter, map, point, count);
     });
     func::ReturnOp::create(b, loc);
