@@ -22,6 +22,9 @@ static constexpr int64_t kMostConstant = int64_t(1) << 40;
 /// Sums in an expression of positions: more than grids and bounds of keys have, so that data would stand out.
 static constexpr int64_t kMostDoublings = 64;
 
+/// Steps of an expression of positions that are looked at, those of a value as often as it is used.
+static constexpr int64_t kMostSteps = 256;
+
 namespace {
 
 /// Whether a scalar is a position, a length, or computed from such, rather than data.
@@ -69,9 +72,12 @@ private:
 
 } // namespace
 
-static std::optional<AffineForm> combine(Value x, Value y, int64_t sign) {
-  std::optional<AffineForm> a = affineForm(x), b = affineForm(y);
-  if (!a || !b)
+static std::optional<AffineForm> formOf(Value value, int64_t &budget);
+
+static std::optional<AffineForm> combine(Value x, Value y, int64_t sign, int64_t &budget) {
+  std::optional<AffineForm> a = formOf(x, budget);
+  std::optional<AffineForm> b = a ? formOf(y, budget) : std::nullopt;
+  if (!b)
     return {};
   for (AffineForm::Term term : b->terms)
     a->terms.push_back({term.value, sign * term.sign});
@@ -99,6 +105,13 @@ AffineForm AffineForm::minus(const AffineForm &other) const {
 }
 
 std::optional<AffineForm> flashc::affineForm(Value value) {
+  int64_t budget = kMostSteps;
+  return formOf(value, budget);
+}
+
+static std::optional<AffineForm> formOf(Value value, int64_t &budget) {
+  if (budget-- == 0)
+    return {};
   AffineForm form;
   APInt constant;
   DenseElementsAttr elements;
@@ -121,12 +134,12 @@ std::optional<AffineForm> flashc::affineForm(Value value) {
     return {};
   return llvm::TypeSwitch<Operation *, std::optional<AffineForm>>(op)
       .Case([&](tile::CoordsOp coords) -> std::optional<AffineForm> {
-        std::optional<AffineForm> offset = affineForm(coords.getOffset());
+        std::optional<AffineForm> offset = formOf(coords.getOffset(), budget);
         if (offset)
           (coords.getDim() == 0 ? offset->rows : offset->columns) += 1;
         return offset;
       })
-      .Case([&](tensor::SplatOp splat) { return affineForm(splat.getInput()); })
+      .Case([&](tensor::SplatOp splat) { return formOf(splat.getInput(), budget); })
       .Case([&](arith::IndexCastOp cast) -> std::optional<AffineForm> {
         auto width = [](Value v) {
           Type type = getElementTypeOrSelf(v.getType());
@@ -134,9 +147,9 @@ std::optional<AffineForm> flashc::affineForm(Value value) {
         };
         if (width(cast.getOut()) < 64 || width(cast.getIn()) < 64)
           return std::nullopt;
-        return affineForm(cast.getIn());
+        return formOf(cast.getIn(), budget);
       })
-      .Case([&](arith::AddIOp add) { return combine(add.getLhs(), add.getRhs(), 1); })
-      .Case([&](arith::SubIOp sub) { return combine(sub.getLhs(), sub.getRhs(), -1); })
+      .Case([&](arith::AddIOp add) { return combine(add.getLhs(), add.getRhs(), 1, budget); })
+      .Case([&](arith::SubIOp sub) { return combine(sub.getLhs(), sub.getRhs(), -1, budget); })
       .Default([](Operation *) { return std::nullopt; });
 }

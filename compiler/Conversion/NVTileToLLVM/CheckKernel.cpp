@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/NVTileToLLVM/CheckKernel.h"
+#include "compiler/Conversion/CheckSteps.h"
 #include "compiler/Target/GPUSchedules.h"
 #include "dialects/Flash/IR/Flash.h"
 #include "dialects/Flash/Transforms/KernelFrame.h"
@@ -25,8 +26,6 @@ namespace {
 constexpr int64_t kThreadsPerWarp = 32, kBlockRows = 16;
 /// Elements of a tile that a thread can hold: many times as many as it has registers.
 constexpr int64_t kMostElements = 2048;
-/// Steps of a chain of values; lowerings recurse over them.
-constexpr int64_t kMostSteps = 32768;
 
 bool isNumber(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() <= 64; }
 
@@ -283,19 +282,7 @@ LogicalResult flashc::checkFunction(func::FuncOp func, unsigned results) {
     if (!memory || !isNumber(memory.getElementType()))
       return func.emitOpError() << "expected arguments in memory, of numbers, got " << type;
   }
-  llvm::DenseMap<Value, int64_t> steps;
-  WalkResult walked = func.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
-    int64_t most = 0;
-    for (Value operand : op->getOperands())
-      most = std::max(most, steps.lookup(operand));
-    for (Value result : op->getResults())
-      steps[result] = most + 1;
-    if (most < kMostSteps)
-      return WalkResult::advance();
-    op->emitOpError() << "expected a value that is computed in at most " << kMostSteps << " steps";
-    return WalkResult::interrupt();
-  });
-  return failure(walked.wasInterrupted());
+  return checkSteps(func);
 }
 
 LogicalResult flashc::checkScheduled(func::FuncOp kernel, const TargetInfo &target) {

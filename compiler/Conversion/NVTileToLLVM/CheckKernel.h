@@ -15,7 +15,7 @@
 namespace flashc {
 
 /// Emits an error where `kernel`, or another function beside it, is none of one block on memory, or computes a value
-/// over so many steps that a lowering would run out of stack.
+/// over too many steps.
 mlir::LogicalResult checkFunction(mlir::func::FuncOp func, unsigned results);
 
 /// Emits an error where a scheduled kernel holds what no thread can run: tiles whose layout does not divide among its

@@ -213,6 +213,15 @@ void Distributor::defineAll(Value tile, ValueRange values) {
     define(tile, e, value);
 }
 
+/// Whether `op` divides by a value that is the same along a row.
+static tile::BroadcastOp rowDivisor(Operation *op) {
+  auto division = dyn_cast<arith::DivFOp>(op);
+  return division ? division.getRhs().getDefiningOp<tile::BroadcastOp>() : tile::BroadcastOp();
+}
+
+/// Whether `op` may be a comparison of positions.
+static bool isPositional(Operation *op) { return isa<arith::CmpIOp, arith::AndIOp>(op); }
+
 Value Distributor::lookup(Value tile, unsigned e) const {
   for (const auto &level : llvm::reverse(memo))
     if (auto it = level.find({tile, e}); it != level.end())
@@ -223,10 +232,34 @@ Value Distributor::lookup(Value tile, unsigned e) const {
 Value Distributor::get(Value tile, unsigned e) {
   if (Value known = lookup(tile, e))
     return known;
-  Value value = compute(tile, e);
-  if (!lookup(tile, e))
-    define(tile, e, value);
-  return value;
+  // From the operands on, without a recursion: expressions may be long.
+  SmallVector<Value> pending = {tile};
+  while (!pending.empty()) {
+    Value next = pending.back();
+    if (!lookup(next, e)) {
+      if (Value operand = unknownOperand(next, e)) {
+        pending.push_back(operand);
+        continue;
+      }
+      Value value = compute(next, e);
+      if (!lookup(next, e))
+        define(next, e, value);
+    }
+    pending.pop_back();
+  }
+  return lookup(tile, e);
+}
+
+Value Distributor::unknownOperand(Value tile, unsigned e) {
+  Operation *op = tile.getDefiningOp();
+  bool isArithmetic = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect());
+  // Positions are compared, and rows divided by, in ways of their own.
+  if (!isArithmetic || rowDivisor(op) || (isPositional(op) && positionBounds(tile)))
+    return {};
+  for (Value operand : op->getOperands())
+    if (isRegisterTile(operand) && !lookup(operand, e))
+      return operand;
+  return {};
 }
 
 Value Distributor::operandAt(Value operand, unsigned e) {
@@ -254,12 +287,6 @@ Value Distributor::compute(Value tile, unsigned e) {
       .Default([&](Operation *other) { return computeElementwise(other, e); });
 }
 
-/// Whether `op` divides by a value that is the same along a row.
-static tile::BroadcastOp rowDivisor(Operation *op) {
-  auto division = dyn_cast<arith::DivFOp>(op);
-  return division ? division.getRhs().getDefiningOp<tile::BroadcastOp>() : tile::BroadcastOp();
-}
-
 Value Distributor::computeElementwise(Operation *op, unsigned e) {
   auto tensor = cast<RankedTensorType>(op->getResult(0).getType());
   if (auto divisor = rowDivisor(op)) {
@@ -274,7 +301,7 @@ Value Distributor::computeElementwise(Operation *op, unsigned e) {
     }
     return arith::MulFOp::create(b, t.loc, get(op->getOperand(0), e), reciprocal);
   }
-  if (isa<arith::CmpIOp, arith::AndIOp>(op))
+  if (isPositional(op))
     if (Value result = comparePositions(op->getResult(0), e))
       return result;
   SmallVector<Value> operands;

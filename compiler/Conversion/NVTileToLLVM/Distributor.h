@@ -122,6 +122,9 @@ private:
   /// Element `e` of a register tile.
   mlir::Value get(mlir::Value tile, unsigned e);
   mlir::Value compute(mlir::Value tile, unsigned e);
+  /// The first operand that is to be computed before element `e` of `tile`; null where all are, or where that is for
+  /// compute to say.
+  mlir::Value unknownOperand(mlir::Value tile, unsigned e);
   mlir::Value computeElementwise(mlir::Operation *op, unsigned e);
   mlir::Value computeCoordinate(tile::CoordsOp op, unsigned e);
   /// Comparisons of positions, all of which must hold, as one of i32 with a constant; null where `keep` is something

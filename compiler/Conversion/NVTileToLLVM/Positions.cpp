@@ -108,20 +108,37 @@ Distributor::PositionBound Distributor::boundOf(Value comparison, const AffineFo
   return {first, form.rows, form.columns};
 }
 
-std::optional<SmallVector<Distributor::PositionBound>> Distributor::positionBounds(Value keep) {
-  if (auto both = keep.getDefiningOp<arith::AndIOp>()) {
-    auto x = positionBounds(both.getLhs());
-    auto y = x ? positionBounds(both.getRhs()) : std::nullopt;
-    if (!y || x->front().columns != y->front().columns)
+/// What must hold together for `keep`, each once and in order; none where that is too much to look at.
+static SmallVector<Value> conjuncts(Value keep) {
+  constexpr size_t kMost = 64;
+  SmallVector<Value> result, pending = {keep};
+  llvm::SmallDenseSet<Value> seen;
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (seen.size() > kMost)
       return {};
-    llvm::append_range(*x, *y);
-    return x;
+    if (auto both = next.getDefiningOp<arith::AndIOp>())
+      pending.append({both.getRhs(), both.getLhs()});
+    else
+      result.push_back(next);
   }
-  auto comparison = keep.getDefiningOp<arith::CmpIOp>();
-  std::optional<AffineForm> form = comparison ? negativeForm(comparison) : std::nullopt;
-  if (!form)
-    return {};
-  return SmallVector<PositionBound>{boundOf(keep, *form)};
+  return result;
+}
+
+std::optional<SmallVector<Distributor::PositionBound>> Distributor::positionBounds(Value keep) {
+  SmallVector<PositionBound> bounds;
+  for (Value each : conjuncts(keep)) {
+    auto comparison = each.getDefiningOp<arith::CmpIOp>();
+    std::optional<AffineForm> form = comparison ? negativeForm(comparison) : std::nullopt;
+    if (!form)
+      return {};
+    bounds.push_back(boundOf(each, *form));
+    if (bounds.back().columns != bounds.front().columns)
+      return {};
+  }
+  return bounds.empty() ? std::nullopt : std::optional(std::move(bounds));
 }
 
 Value Distributor::comparePositions(Value keep, unsigned e) {
@@ -144,9 +161,12 @@ Value Distributor::comparePositions(Value keep, unsigned e) {
 }
 
 Value Distributor::mayKeep(Value keep) {
-  if (auto both = keep.getDefiningOp<arith::AndIOp>()) {
-    Value x = mayKeep(both.getLhs()), y = mayKeep(both.getRhs());
-    return x && y ? t.both(x, y) : (x ? x : y);
+  if (keep.getDefiningOp<arith::AndIOp>()) {
+    Value all;
+    for (Value each : conjuncts(keep))
+      if (Value may = mayKeep(each))
+        all = all ? t.both(all, may) : may;
+    return all;
   }
   auto bounds = positionBounds(keep);
   if (!bounds)

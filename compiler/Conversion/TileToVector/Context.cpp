@@ -169,6 +169,25 @@ Value Context::zeroVector() {
   return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, 0.0f));
 }
 
+bool flashc::allSources(Value tile, llvm::function_ref<Walk(Value)> classify) {
+  SmallVector<Value> pending = {tile};
+  llvm::DenseSet<Value> seen;
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    if (!tile::isTile(next.getType()) || !seen.insert(next).second)
+      continue;
+    switch (classify(next)) {
+    case Walk::Refused:
+      return false;
+    case Walk::Leaf:
+      break;
+    case Walk::Inner:
+      llvm::append_range(pending, llvm::reverse(next.getDefiningOp()->getOperands()));
+    }
+  }
+  return true;
+}
+
 bool flashc::isElementwise(Operation *op) {
   if (op->getNumResults() != 1 || !tile::isTile(op->getResult(0).getType()))
     return false;

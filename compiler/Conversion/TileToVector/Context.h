@@ -136,6 +136,14 @@ inline int64_t tileColumns(mlir::Value value) {
 }
 inline bool isMatrix(mlir::Value value) { return tileType(value).getRank() == 2; }
 
+/// What a walk makes of a tile that an expression is computed from: it goes on to the operands, ends there, or ends
+/// altogether.
+enum class Walk { Inner, Leaf, Refused };
+
+/// Calls `classify` with `tile` and the tiles that it is computed from, each once, operands in order after what is
+/// computed from them; false where one is refused. Expressions may be long, and use a value more than once.
+bool allSources(mlir::Value tile, llvm::function_ref<Walk(mlir::Value)> classify);
+
 /// Whether `op` yields tiles that can be evaluated element by element from its operands.
 bool isElementwise(mlir::Operation *op);
 

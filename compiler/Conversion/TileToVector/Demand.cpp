@@ -27,17 +27,21 @@ RowDemand::RowDemand(Operation *root) : body(&root->getRegion(0).front()) {
 }
 
 void RowDemand::require(Value tile, Rows rows) {
-  if (!tile::isTile(tile.getType()))
-    return;
-  auto [entry, isNew] = demand.try_emplace(tile, rows);
-  if (!isNew) {
-    Rows &known = entry->second;
-    if (known.all || (!rows.all && known.rows == rows.rows))
-      return;
-    known = Rows{Value(), true};
-    rows = known;
+  // Expressions may be long: no recursion.
+  pending.push_back({tile, rows});
+  while (!pending.empty()) {
+    auto [next, needed] = pending.pop_back_val();
+    if (!tile::isTile(next.getType()))
+      continue;
+    auto [entry, isNew] = demand.try_emplace(next, needed);
+    if (!isNew) {
+      Rows &known = entry->second;
+      if (known.all || (!needed.all && known.rows == needed.rows))
+        continue;
+      known = needed = Rows{Value(), true};
+    }
+    propagate(next, needed);
   }
-  propagate(tile, rows);
 }
 
 void RowDemand::propagate(Value tile, Rows rows) {
@@ -46,25 +50,24 @@ void RowDemand::propagate(Value tile, Rows rows) {
     if (!loop || argument.getArgNumber() == 0)
       return;
     unsigned index = argument.getArgNumber() - 1;
-    require(loop.getInitArgs()[index], rows);
-    require(loop.getYieldedValues()[index], rows);
-    require(loop.getResult(index), rows);
+    for (Value same :
+         {loop.getInitArgs()[index], loop.getYieldedValues()[index], Value(loop.getResult(index))})
+      pending.push_back({same, rows});
     return;
   }
   Operation *op = tile.getDefiningOp();
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    require(loop.getRegionIterArg(cast<OpResult>(tile).getResultNumber()), rows);
+    pending.push_back({loop.getRegionIterArg(cast<OpResult>(tile).getResultNumber()), rows});
     return;
   }
   if (auto dot = dyn_cast<tile::DotOp>(op)) {
-    require(dot.getA(), rows);
-    require(dot.getB(), Rows{Value(), true});
-    if (dot.getInit())
-      require(dot.getInit(), rows);
-    if (dot.getKeep())
-      require(dot.getKeep(), rows);
+    pending.push_back({dot.getA(), rows});
+    pending.push_back({dot.getB(), Rows{Value(), true}});
+    for (Value more : {dot.getInit(), dot.getKeep()})
+      if (more)
+        pending.push_back({more, rows});
     return;
   }
   for (Value operand : op->getOperands())
-    require(operand, rows);
+    pending.push_back({operand, rows});
 }

@@ -34,10 +34,13 @@ private:
     bool all = false;
   };
 
+  /// Demands rows of `tile` and of all that it is computed from.
   void require(mlir::Value tile, Rows rows);
+  /// What follows from rows of `tile` for others goes to `pending`.
   void propagate(mlir::Value tile, Rows rows);
 
   mlir::Block *body;
+  llvm::SmallVector<std::pair<mlir::Value, Rows>> pending;
   llvm::DenseMap<mlir::Value, Rows> demand;
 };
 

@@ -47,7 +47,7 @@ private:
   Value initAt(Value row, Value column) {
     if (!op.getInit())
       return c.zeroVector();
-    return Evaluator(c, row, column, c.lanes).matrix(op.getInit());
+    return Evaluator(c, row, column, c.lanes).value(op.getInit());
   }
 
   void storeResult(Value value, Value row, Value column) {
@@ -349,7 +349,7 @@ private:
       OpBuilder::InsertionGuard inner(c.b);
       c.b.setInsertionPointToStart(sum.getBody());
       Value k = sum.getInductionVar(), old = sum.getRegionIterArgs()[0];
-      Value keep = Evaluator(c, row, k, 1).matrix(op.getKeep());
+      Value keep = Evaluator(c, row, k, 1).value(op.getKeep());
       Value left, right;
       if (isPairs) {
         left = loadLeft(c, a, a.rowIn(c, row), k);

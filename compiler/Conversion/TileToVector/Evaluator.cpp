@@ -22,7 +22,12 @@ Value Evaluator::splat(Value scalar, bool isRow) {
                                      VectorType::get({widthOf(isRow)}, scalar.getType()), scalar);
 }
 
-Value Evaluator::load(const Buffer &buffer) {
+Value Evaluator::load(const Buffer &buffer, bool isRow) {
+  if (isRow && rowWidth == 1)
+    return memref::LoadOp::create(c.b, c.loc, buffer.memory, row);
+  if (isRow)
+    return vector::LoadOp::create(c.b, c.loc, VectorType::get({rowWidth}, c.b.getF32Type()),
+                                  buffer.memory, row);
   Value r = buffer.rowIn(c, row);
   if (buffer.format == Format::Bits)
     return loadBits(c, buffer, r, column, width);
@@ -32,36 +37,39 @@ Value Evaluator::load(const Buffer &buffer) {
                                 buffer.memory, ValueRange{r, column});
 }
 
-Value Evaluator::matrix(Value tile) {
-  if (Value value = known.lookup(tile))
-    return value;
-  auto buffer = c.buffers.find(tile);
-  Value value =
-      buffer != c.buffers.end() ? load(buffer->second) : compute(tile.getDefiningOp(), false);
-  known[tile] = value;
-  return value;
+Value Evaluator::unknownOperand(Operation *op) const {
+  if (isa<tile::GatherOp>(op))
+    return {}; // which looks at its indices first
+  for (Value operand : op->getOperands())
+    if (tile::isTile(operand.getType()) && !known.contains(operand))
+      return operand;
+  return {};
 }
 
-Value Evaluator::vector(Value tile) {
-  if (Value value = known.lookup(tile))
-    return value;
-  auto buffer = c.buffers.find(tile);
-  Value value;
-  if (buffer == c.buffers.end())
-    value = compute(tile.getDefiningOp(), true);
-  else if (rowWidth == 1)
-    value = memref::LoadOp::create(c.b, c.loc, buffer->second.memory, row);
-  else
-    value = vector::LoadOp::create(c.b, c.loc, VectorType::get({rowWidth}, c.b.getF32Type()),
-                                   buffer->second.memory, row);
-  known[tile] = value;
-  return value;
+Value Evaluator::value(Value tile) {
+  // From the operands on, without a recursion: expressions may be long.
+  SmallVector<Value> pending = {tile};
+  while (!pending.empty()) {
+    Value next = pending.back();
+    if (!known.contains(next)) {
+      bool isRow = !isMatrix(next);
+      if (auto buffer = c.buffers.find(next); buffer != c.buffers.end()) {
+        known[next] = load(buffer->second, isRow);
+      } else if (Value operand = unknownOperand(next.getDefiningOp())) {
+        pending.push_back(operand);
+        continue;
+      } else {
+        Value computed = compute(next.getDefiningOp(), isRow);
+        known[next] = computed;
+      }
+    }
+    pending.pop_back();
+  }
+  return known.lookup(tile);
 }
 
-Value Evaluator::operand(Value value, bool isRow) {
-  if (!tile::isTile(value.getType()))
-    return c.scalars.lookup(value);
-  return isRow ? vector(value) : matrix(value);
+Value Evaluator::operand(Value operand) {
+  return tile::isTile(operand.getType()) ? value(operand) : c.scalars.lookup(operand);
 }
 
 Value Evaluator::compute(Operation *op, bool isRow) {
@@ -82,7 +90,7 @@ Value Evaluator::compute(Operation *op, bool isRow) {
   if (auto splatOp = dyn_cast<tensor::SplatOp>(op))
     return splat(c.scalars.lookup(splatOp.getInput()), isRow);
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
-    return splat(vector(broadcast.getSource()), isRow);
+    return splat(value(broadcast.getSource()), isRow);
   if (auto coords = dyn_cast<tile::CoordsOp>(op)) {
     Value first = x.add(c.scalars.lookup(coords.getOffset()), coords.getDim() == 0 ? row : column);
     bool isUniform = coords.getDim() == 0 ? !isRow : false;
@@ -96,8 +104,8 @@ Value Evaluator::compute(Operation *op, bool isRow) {
     return gather(gatherOp, isRow);
 
   SmallVector<Value> operands;
-  for (Value value : op->getOperands())
-    operands.push_back(operand(value, isRow));
+  for (Value each : op->getOperands())
+    operands.push_back(operand(each));
   if (isa<arith::ExtFOp>(op) && operands[0].getType() == typeOf(element, isRow))
     return operands[0]; // a narrow float, already carried as f32
   if (isa<arith::TruncFOp>(op) && carrierOf(element) != element) {
@@ -128,15 +136,16 @@ tile::CoordsOp columnCoords(Value index) {
 
 /// Whether an index is the same for all columns of a row.
 bool isColumnInvariant(Context &c, Value index) {
-  if (!tile::isTile(index.getType()) || !isMatrix(index))
-    return true;
-  Operation *op = index.getDefiningOp();
-  if (!op || c.buffers.contains(index) || !isElementwise(op) || isa<tile::GatherOp>(op))
-    return false;
-  if (auto coords = dyn_cast<tile::CoordsOp>(op))
-    return coords.getDim() == 0;
-  return llvm::all_of(op->getOperands(),
-                      [&](Value operand) { return isColumnInvariant(c, operand); });
+  return allSources(index, [&](Value source) {
+    if (!isMatrix(source))
+      return Walk::Leaf;
+    Operation *op = source.getDefiningOp();
+    auto coords = dyn_cast_or_null<tile::CoordsOp>(op);
+    if (!op || c.buffers.contains(source) || !isElementwise(op) || isa<tile::GatherOp>(op) ||
+        (coords && coords.getDim() != 0))
+      return Walk::Refused;
+    return coords ? Walk::Leaf : Walk::Inner;
+  });
 }
 
 } // namespace
@@ -210,8 +219,7 @@ Value Evaluator::gather(tile::GatherOp op, bool isRow) {
 }
 
 Value Evaluator::indexOf(Value index, bool isRow) {
-  return tile::isTile(index.getType()) ? operand(index, isRow)
-                                       : splat(c.scalars.lookup(index), isRow);
+  return tile::isTile(index.getType()) ? value(index) : splat(c.scalars.lookup(index), isRow);
 }
 
 /// Where the elements lie in `flat`, and which of them are inside of the array.

@@ -27,10 +27,8 @@ public:
     return result;
   }
 
-  /// The value of a tile of rank 2: a vector of `width`, or a scalar.
-  mlir::Value matrix(mlir::Value tile);
-  /// The value of a tile of rank 1: a scalar, or a vector of rows.
-  mlir::Value vector(mlir::Value tile);
+  /// The value of a tile: of rank 2, a vector of `width`, or a scalar; of rank 1, a scalar, or a vector of rows.
+  mlir::Value value(mlir::Value tile);
   /// Makes `value` known as what `tile` is here.
   void note(mlir::Value tile, mlir::Value value) { known[tile] = value; }
 
@@ -42,14 +40,16 @@ private:
     mlir::ValueRange sizes, strides;
   };
 
-  mlir::Value load(const Buffer &buffer);
+  mlir::Value load(const Buffer &buffer, bool isRow);
+  /// The first operand of `op` that is a tile and is to be evaluated before it; null where all are.
+  mlir::Value unknownOperand(mlir::Operation *op) const;
   mlir::Value compute(mlir::Operation *op, bool isRow);
   mlir::Value gather(tile::GatherOp op, bool isRow);
   mlir::Value gatherScalar(const Gather &gather, bool isRow);
   mlir::Value gatherVector(const Gather &gather, bool isRow);
   std::pair<mlir::Value, mlir::Value> locate(const Gather &gather, bool isRow);
   mlir::Value indexOf(mlir::Value index, bool isRow);
-  mlir::Value operand(mlir::Value value, bool isRow);
+  mlir::Value operand(mlir::Value operand);
   mlir::Value splat(mlir::Value scalar, bool isRow);
   mlir::Type typeOf(mlir::Type element, bool isRow);
   int64_t widthOf(bool isRow) const { return isRow ? rowWidth : width; }

@@ -26,7 +26,7 @@ ActiveRows flashc::emitKeepBits(Context &c, Value keep) {
     Index y(c.b, c.loc);
     Value row = loop.getInductionVar(), any = none;
     for (int64_t column = 0; column < buffer.columns; column += c.lanes) {
-      Value bits = Evaluator(c, row, y.constant(column), c.lanes).matrix(keep);
+      Value bits = Evaluator(c, row, y.constant(column), c.lanes).value(keep);
       Value whole = vector::BitCastOp::create(c.b, c.loc, VectorType::get({1}, word), bits);
       Value value = vector::ExtractOp::create(c.b, c.loc, whole, ArrayRef<int64_t>{0});
       if (int64_t left = columns - column; left < c.lanes) // padding is no part of the tile

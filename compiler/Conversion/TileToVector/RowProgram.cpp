@@ -12,12 +12,11 @@ using namespace mlir;
 using namespace flashc;
 
 bool flashc::isPure(Context &c, Value value) {
-  if (!tile::isTile(value.getType()))
-    return true;
-  Operation *op = value.getDefiningOp();
-  if (!op || c.buffers.contains(value) || !isElementwise(op))
-    return false;
-  return llvm::all_of(op->getOperands(), [&](Value operand) { return isPure(c, operand); });
+  return allSources(value, [&](Value source) {
+    Operation *op = source.getDefiningOp();
+    bool isInner = op && !c.buffers.contains(source) && isElementwise(op);
+    return isInner ? Walk::Inner : Walk::Refused;
+  });
 }
 
 RowProgram::RowProgram(Context &context, ArrayRef<Operation *> operations)
@@ -69,27 +68,48 @@ void RowProgram::keep(Value value, bool inBlockBuffer) {
 
 /// Keeps a value of rank 1 in memory; one that is no f32 is computed from others there.
 void RowProgram::keepRowValue(Value value) {
-  if (carrierOf(tileType(value).getElementType()).isF32())
-    return keep(value, false);
-  for (Value operand : value.getDefiningOp()->getOperands())
-    if (tile::isTile(operand.getType()) && isIn(operand.getDefiningOp()) && !isPure(c, operand))
-      keepRowValue(operand);
+  allSources(value, [&](Value source) {
+    if (!isIn(source.getDefiningOp()) || isPureHere(source))
+      return Walk::Leaf;
+    if (!carrierOf(tileType(source).getElementType()).isF32())
+      return Walk::Inner;
+    keep(source, false);
+    return Walk::Leaf;
+  });
 }
 
 /// Makes `value` available to ops after the program: by a buffer, or by what it is computed from.
 void RowProgram::requireLater(Value value) {
-  if (!tile::isTile(value.getType()) || !isIn(value.getDefiningOp()) || isPure(c, value))
-    return;
-  bool isF32 = carrierOf(tileType(value).getElementType()).isF32();
-  if (isF32 && (!isMatrix(value) || !isCheap(value, 1)))
-    return keep(value, false);
-  if (isa<tile::ReduceOp>(value.getDefiningOp()))
-    return keep(value, false);
-  for (Value operand : value.getDefiningOp()->getOperands())
-    requireLater(operand);
+  allSources(value, [&](Value source) {
+    Operation *op = source.getDefiningOp();
+    if (!isIn(op) || isPureHere(source))
+      return Walk::Leaf;
+    bool isF32 = carrierOf(tileType(source).getElementType()).isF32();
+    bool isKept = isF32 && (!isMatrix(source) || !isCheap(source, 1));
+    if (!isKept && !isa<tile::ReduceOp>(op))
+      return Walk::Inner;
+    keep(source, false);
+    return Walk::Leaf;
+  });
+}
+
+bool RowProgram::isPureHere(Value value) {
+  auto [found, isNew] = pure.try_emplace(value, false);
+  if (isNew)
+    found->second = isPure(c, value);
+  return found->second;
 }
 
 void RowProgram::findOutputs() {
+  // In order, so that each is known from its operands.
+  for (Operation *op : ops)
+    for (Value result : op->getResults()) {
+      bool isPureValue = isElementwise(op) && !c.buffers.contains(result) &&
+                         llvm::all_of(op->getOperands(), [&](Value operand) {
+                           return !tile::isTile(operand.getType()) || isPureHere(operand);
+                         });
+      pure[result] = isPureValue;
+    }
   for (Operation *op : ops) {
     for (Value operand : op->getOperands())
       phaseOf(operand);
@@ -112,7 +132,7 @@ void RowProgram::findOutputs() {
   for (Operation *op : ops) {
     if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
       Value source = broadcast.getSource();
-      if (isIn(source.getDefiningOp()) && !isPure(c, source))
+      if (isIn(source.getDefiningOp()) && !isPureHere(source))
         keepRowValue(source);
     }
     if (isa<tile::ReduceOp>(op))
@@ -185,7 +205,7 @@ void RowProgram::emitRowValues(unsigned phase, Value firstRow, Value extent) {
     if (auto store = dyn_cast<tile::StoreOp>(op)) {
       if (isMatrix(store.getTile()) || phaseOf(store.getTile()) != phase)
         continue;
-      Value vector = evaluate.vector(store.getTile());
+      Value vector = evaluate.value(store.getTile());
       Index x(c.b, c.loc);
       Value valid = x.min(extent, c.scalars.lookup(store.getValid()[0]));
       Value count = x.min(x.sub(valid, firstRow), c.lanes);
@@ -203,7 +223,7 @@ void RowProgram::emitRowValues(unsigned phase, Value firstRow, Value extent) {
     auto found = kept.find(result);
     if (found == kept.end())
       continue; // evaluated where it is used
-    Value vector = evaluate.vector(result);
+    Value vector = evaluate.value(result);
     vector::StoreOp::create(c.b, c.loc, vector, found->second.memory, firstRow);
     c.buffers[result] = found->second;
   }
@@ -316,7 +336,7 @@ void RowProgram::emitRow(ArrayRef<ColumnTask> tasks, int64_t columns, Value row,
       Evaluator evaluate(c, row, at, c.lanes);
       unsigned reduction = 0;
       for (auto [task, first] : llvm::zip(tasks, half)) {
-        Value value = evaluate.matrix(task.value);
+        Value value = evaluate.value(task.value);
         if (auto reduce = dyn_cast<tile::ReduceOp>(task.op)) {
           if (columns % c.lanes != 0) { // padding is no part of the tile
             Index y(c.b, c.loc);
@@ -369,7 +389,7 @@ void flashc::emitInto(Context &c, Value value, const Buffer &buffer) {
   c.b.setInsertionPointToStart(loop.getBody());
   Value row = loop.getInductionVar();
   if (!isMatrix(value)) {
-    Value scalar = Evaluator(c, row, Value(), 1).vector(value);
+    Value scalar = Evaluator(c, row, Value(), 1).value(value);
     memref::StoreOp::create(c.b, c.loc, scalar, buffer.memory, row);
     return;
   }
@@ -378,7 +398,7 @@ void flashc::emitInto(Context &c, Value value, const Buffer &buffer) {
                                     y.constant(c.lanes));
   c.b.setInsertionPointToStart(columns.getBody());
   Value column = columns.getInductionVar();
-  Value vector = Evaluator(c, row, column, c.lanes).matrix(value);
+  Value vector = Evaluator(c, row, column, c.lanes).value(value);
   vector::StoreOp::create(c.b, c.loc, vector, buffer.memory, ValueRange{row, column});
 }
 
@@ -399,7 +419,7 @@ Value flashc::emitAll(Context &c, Value tile) {
                                    y.constant(width), rows.getRegionIterArgs());
     scf::YieldOp::create(c.b, c.loc, loop.getResults());
     c.b.setInsertionPointToStart(loop.getBody());
-    Value here = Evaluator(c, rows.getInductionVar(), loop.getInductionVar(), width).matrix(tile);
+    Value here = Evaluator(c, rows.getInductionVar(), loop.getInductionVar(), width).value(tile);
     here = width == 1 ? Value(vector::BroadcastOp::create(c.b, c.loc, type, here)) : here;
     Value both = arith::AndIOp::create(c.b, c.loc, loop.getRegionIterArgs()[0], here);
     scf::YieldOp::create(c.b, c.loc, both);

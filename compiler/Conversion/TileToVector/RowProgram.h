@@ -33,6 +33,8 @@ private:
   };
 
   void findOutputs();
+  /// isPure, while the program's outputs are found.
+  bool isPureHere(mlir::Value value);
   void requireLater(mlir::Value value);
   void keep(mlir::Value value, bool inBlockBuffer);
   void keepRowValue(mlir::Value value);
@@ -53,6 +55,7 @@ private:
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::DenseSet<mlir::Operation *> members;
   llvm::DenseMap<mlir::Value, unsigned> phases;
+  llvm::DenseMap<mlir::Value, bool> pure;
   llvm::MapVector<mlir::Value, Buffer> kept; // not yet visible to the evaluator
   llvm::DenseMap<mlir::Operation *, Place> places;
   llvm::DenseMap<mlir::Operation *, mlir::Value> partialSums; // of reductions: lanes x lanes

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/TileToVector.h"
+#include "compiler/Conversion/CheckSteps.h"
 #include "compiler/Conversion/KernelPrologue.h"
 #include "compiler/Conversion/KernelTarget.h"
 #include "compiler/Conversion/TileToVector/Dot.h"
@@ -96,12 +97,18 @@ private:
   }
 
   bool onlyFeedsInit(Value value, tile::DotOp dot) {
-    return llvm::all_of(value.getUses(), [&](OpOperand &use) {
-      if (use.getOwner() == dot.getOperation())
-        return use.get() == dot.getInit() && use.get() != dot.getA();
-      return isElementwise(use.getOwner()) && isMatrix(use.getOwner()->getResult(0)) &&
-             onlyFeedsInit(use.getOwner()->getResult(0), dot);
-    });
+    llvm::SetVector<Value> fed;
+    fed.insert(value);
+    for (size_t n = 0; n < fed.size(); ++n)
+      for (OpOperand &use : fed[n].getUses()) {
+        Operation *user = use.getOwner();
+        bool isInit = user == dot && use.get() == dot.getInit() && use.get() != dot.getA();
+        if (!isInit && (!isElementwise(user) || !isMatrix(user->getResult(0))))
+          return false;
+        if (!isInit)
+          fed.insert(user->getResult(0));
+      }
+    return true;
   }
 
   LogicalResult lowerDotOp(tile::DotOp dot) {
@@ -234,11 +241,16 @@ private:
 
   /// Whether nothing from `op` on reads `value`.
   static bool isOver(Value value, Operation *op) {
-    return llvm::all_of(value.getUsers(), [&](Operation *user) {
-      if (user->getBlock() != op->getBlock() || !user->isBeforeInBlock(op))
-        return false;
-      return !isElementwise(user) || isOver(user->getResult(0), op);
-    });
+    llvm::SetVector<Value> read;
+    read.insert(value);
+    for (size_t n = 0; n < read.size(); ++n)
+      for (Operation *user : read[n].getUsers()) {
+        if (user->getBlock() != op->getBlock() || !user->isBeforeInBlock(op))
+          return false;
+        if (isElementwise(user))
+          read.insert(user->getResult(0));
+      }
+    return true;
   }
 
   /// The choice whether `loop` goes on from what another loop has left in its memory, or starts afresh: `init` where
@@ -336,6 +348,8 @@ LogicalResult lowerKernel(func::FuncOp kernel, const TargetInfo &target) {
     return kernel.emitOpError() << "expected one parallel loop of one dimension without results, "
                                    "got "
                                 << foralls.size();
+  if (failed(checkSteps(kernel)))
+    return failure();
   scf::ForallOp forall = foralls.front();
   OpBuilder b(kernel);
   Location loc = kernel.getLoc();
