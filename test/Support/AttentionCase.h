@@ -25,8 +25,13 @@ struct CaseInputs {
   std::vector<double> sinks, alibi, bias; ///< empty where absent; bias as it is before broadcasting
 };
 
+/// Arguments by their names.
+using CaseTensors = std::map<std::string, StridedTensor>;
+
 struct AttentionCase {
   AttentionDesc desc;
+  /// Compiles and runs `desc` on tensors, and returns the names of its outputs; null: on this machine's processor.
+  std::function<std::vector<std::string>(const AttentionDesc &desc, CaseTensors &tensors)> execute;
   bool allOutputs = true; ///< asks for lse and row max whatever desc says
   int64_t batch = 1, sq = 1, sk = 1, hq = 1, hkv = 1;
   std::vector<int64_t> lengthsQ, lengthsK; ///< packed where desc.packed

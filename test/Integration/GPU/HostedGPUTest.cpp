@@ -1,0 +1,136 @@
+//===- HostedGPUTest.cpp - GPU kernels, computed by the host --------------===//
+//
+// Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
+//
+// The table's schedules of every kind of lowering, judged by the float64 reference where no GPU is: products on FMA units
+// and on tensor cores, copies through registers and by cp.async, tiles of all sizes of heads.
+//
+//===----------------------------------------------------------------------===//
+#include "test/Support/HostedGPU/HostedGPU.h"
+#include "test/Support/HostedGPU/HostedBlock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace flashc;
+using namespace flashc::test;
+
+namespace {
+
+AttentionCase make(const char *target, DType type, int64_t d, int64_t dv, int64_t sq, int64_t sk) {
+  AttentionCase c = makeCase(type, d, dv, 1, sq, sk, 2, 1);
+  c.desc.target = target;
+  c.execute = executeOnHostedGPU;
+  return c;
+}
+
+void expectPass(const AttentionCase &c) {
+  const CaseOutcome outcome = runCase(c);
+  EXPECT_TRUE(outcome.passed) << c.describe() << "\n  " << outcome.message;
+}
+
+void addPages(AttentionCase &c, int64_t rows, std::vector<int64_t> used) {
+  c.desc.sequsedK = c.desc.pageTable = DType::I32;
+  c.batch = static_cast<int64_t>(used.size());
+  c.pageRows = rows;
+  c.used = std::move(used);
+}
+
+TEST(HostedGPU, EveryKindOfProductAndCopy) {
+  for (const char *target : {"sm_75", "sm_80", "sm_120"})
+    for (DType type : {DType::F32, DType::BF16, DType::F16}) {
+      AttentionCase c = make(target, type, 64, 64, 45, 70);
+      c.desc.causal = Causal::BottomRight;
+      expectPass(c);
+      c.desc.causal = Causal::None;
+      c.desc.mask = "(i + j) % 3 != 0";
+      expectPass(c);
+    }
+}
+
+// What takes the most shared memory of all: tiles of the fewest keys.
+TEST(HostedGPU, TheLargestHeadsInTheLeastMemory) {
+  for (auto [d, dv] : {std::pair(481, 481), {448, 576}, {576, 1}}) {
+    AttentionCase c = make("sm_75", DType::F32, d, dv, 17, 35);
+    c.desc.causal = Causal::BottomRight;
+    expectPass(c);
+  }
+  AttentionCase c = make("sm_75", DType::F32, 576, 576, 17, 35);
+  c.desc.mask = "(i + j) % 3 != 0";
+  c.desc.alibi = true;
+  expectPass(c);
+  AttentionCase decode = make("sm_75", DType::F32, 576, 576, 1, 530);
+  decode.desc.queries = 1;
+  expectPass(decode);
+  addPages(decode, 3, {530, 0, 17});
+  expectPass(decode);
+  AttentionCase paged = make("sm_75", DType::F32, 576, 576, 5, 30);
+  addPages(paged, 7, {30, 0, 13});
+  expectPass(paged);
+  AttentionCase packed = make("sm_75", DType::F32, 576, 576, 0, 0);
+  packed.desc.packed = DType::I32;
+  packed.lengthsQ = {3, 0, 20};
+  packed.lengthsK = {9, 5, 0};
+  expectPass(packed);
+}
+
+// Results of up to 8 columns have half of the products of 16.
+TEST(HostedGPU, TheSmallestHeads) {
+  for (const char *target : {"sm_75", "sm_80"})
+    for (DType type : {DType::F32, DType::BF16, DType::F16})
+      for (auto [d, dv] : {std::pair(1, 1), {64, 7}, {24, 8}}) {
+        AttentionCase c = make(target, type, d, dv, 33, 50);
+        c.desc.window = Window{20, 3};
+        expectPass(c);
+      }
+}
+
+// Terms that a mask drops add nothing, whatever their values are.
+TEST(HostedGPU, DroppedValuesMayBeAnything) {
+  for (auto [type, dv] : {std::pair(DType::F32, 64), {DType::BF16, 64}, {DType::F16, 8}}) {
+    AttentionCase c = make("sm_80", type, 64, dv, 20, 40);
+    c.desc.mask = "j % 7 != 3";
+    c.edit = [dv = dv](CaseInputs &inputs) {
+      for (size_t n = 0; n < inputs.v.size(); ++n)
+        if (n / static_cast<size_t>(dv) % 7 == 3)
+          inputs.v[n] = n % 2 ? std::numeric_limits<double>::infinity()
+                              : std::numeric_limits<double>::quiet_NaN();
+    };
+    expectPass(c);
+  }
+}
+
+TEST(HostedGPU, DecodingInParts) {
+  for (DType type : {DType::BF16, DType::F16}) {
+    AttentionCase c = make("sm_90", type, 128, 128, 1, 1100);
+    c.hq = 8, c.hkv = 2;
+    c.desc.queries = 1;
+    expectPass(c);
+    addPages(c, 16, {1100, 700});
+    expectPass(c);
+  }
+}
+
+// What the stand-in finds.
+
+TEST(HostedGPU, ThreadsThatNeverMeetAreTold) {
+  const HostedOp thread = findHostedOp("llvm.nvvm.read.ptx.sreg.tid.x"),
+                 barrier = findHostedOp("llvm.nvvm.barrier.cta.sync.aligned.all");
+  const auto body = [&] {
+    uint32_t number = 0;
+    thread(nullptr, &number);
+    if (number != 5)
+      barrier(nullptr, nullptr);
+  };
+  EXPECT_THAT([&] { runHosted(1, 64, 0, body); },
+              testing::ThrowsMessage<std::exception>(testing::HasSubstr("threads that meet")));
+}
+
+TEST(HostedGPU, WritesBeyondSharedMemoryAreTold) {
+  const auto body = [] { *reinterpret_cast<char *>(uintptr_t(hostedSharedMemory()) + 16) = 0; };
+  EXPECT_NO_THROW(runHosted(1, 32, 17, body));
+  EXPECT_THAT([&] { runHosted(1, 32, 16, body); },
+              testing::ThrowsMessage<std::exception>(testing::HasSubstr("shared memory")));
+}
+
+} // namespace
