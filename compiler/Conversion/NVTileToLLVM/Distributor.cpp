@@ -134,10 +134,8 @@ LogicalResult Distributor::lower(Operation &op) {
         return success();
       })
       .Case([&](tile::AllOp all) {
-        ThreadTile shape(cast<RankedTensorType>(all.getSource().getType()));
-        Value yes = get(all.getSource(), 0);
-        for (unsigned e = 1; e < shape.size(); ++e)
-          yes = t.both(yes, get(all.getSource(), e));
+        Value yes;
+        addConjuncts(all.getSource(), yes);
         scalars.map(all.getResult(), t.barrierAnd(yes));
         return success();
       })
@@ -190,6 +188,19 @@ bool Distributor::divideSmall(Operation *op) {
   scalars.map(op->getResult(0),
               arith::IndexCastUIOp::create(b, t.loc, t.index, result).getResult());
   return true;
+}
+
+void Distributor::addConjuncts(Value tile, Value &all) {
+  if (auto both = tile.getDefiningOp<arith::AndIOp>()) {
+    addConjuncts(both.getLhs(), all);
+    addConjuncts(both.getRhs(), all);
+    return;
+  }
+  if (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>())
+    tile = broadcast.getSource(); // once per row
+  unsigned size = ThreadTile(cast<RankedTensorType>(tile.getType())).size();
+  for (unsigned e = 0; e < size; ++e)
+    all = all ? t.both(all, get(tile, e)) : get(tile, e);
 }
 
 void Distributor::computeProductsBefore(Operation *op) {

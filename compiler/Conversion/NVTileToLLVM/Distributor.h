@@ -116,6 +116,8 @@ private:
   /// What is used inside `op` and defined before it is computed here, where it is visible to both.
   void computeCaptures(mlir::Operation &op);
   void computeAll(mlir::Value tile);
+  /// all &= the elements of `tile` that the thread holds.
+  void addConjuncts(mlir::Value tile, mlir::Value &all);
   /// Products read shared memory before the threads meet next, after which it may be written.
   void computeProductsBefore(mlir::Operation *op);
 
