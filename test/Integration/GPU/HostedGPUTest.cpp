@@ -111,6 +111,18 @@ TEST(HostedGPU, DecodingInParts) {
   }
 }
 
+// What is merged besides: sinks, LSE and the row max, for heads of several tiles and of one.
+TEST(HostedGPU, MergingOfAllResults) {
+  for (auto [hq, hkv, keys] : {std::tuple(20, 1, 1100), {3, 3, 600}, {4, 2, 1}}) {
+    AttentionCase c = make("sm_80", DType::BF16, 40, 24, 1, keys);
+    c.hq = hq, c.hkv = hkv;
+    c.desc.queries = 1;
+    c.desc.sinks = true;
+    c.desc.wantLse = c.desc.wantRowMax = true;
+    expectPass(c);
+  }
+}
+
 // What the stand-in finds.
 
 TEST(HostedGPU, ThreadsThatNeverMeetAreTold) {

@@ -84,9 +84,11 @@ auto exchange(Meeting meeting, const uint32_t *words, size_t number) {
 
 unsigned firstOfWarp() { return current / warpSize * warpSize; }
 
-void shuffle(const uint32_t *in, uint32_t *out) { // mask, value, lane mask, clamp
+/// Of a lane whose number differs in the bits of in[2], or that is in[2].
+template <bool isButterfly>
+void shuffle(const uint32_t *in, uint32_t *out) { // mask, value, lane, clamp
   const auto shown = exchange(Meeting::Warp, in + 1, 1);
-  out[0] = shown(current ^ in[2])[0];
+  out[0] = shown(isButterfly ? current ^ in[2] : firstOfWarp() + in[2] % warpSize)[0];
 }
 
 void voteAny(const uint32_t *in, uint32_t *out) { // mask, vote
@@ -181,8 +183,9 @@ constexpr NamedOp ops[] = {
     {"llvm.nvvm.barrier.cta.sync.aligned.all", [](auto, auto) { meet(Meeting::Block); }},
     {"llvm.nvvm.barrier.cta.red.and.aligned.all", barrierAnd},
     {"llvm.nvvm.bar.warp.sync", [](auto, auto) { meet(Meeting::Warp); }},
-    {"llvm.nvvm.shfl.sync.bfly.f32", shuffle},
-    {"llvm.nvvm.shfl.sync.bfly.i32", shuffle},
+    {"llvm.nvvm.shfl.sync.bfly.f32", shuffle<true>},
+    {"llvm.nvvm.shfl.sync.bfly.i32", shuffle<true>},
+    {"llvm.nvvm.shfl.sync.idx.i32", shuffle<false>},
     {"llvm.nvvm.vote.any.sync", voteAny},
     {"llvm.nvvm.ex2.approx.ftz.f32", apply<exponential>},
     {"llvm.nvvm.rcp.approx.ftz.f", apply<reciprocal>},
