@@ -94,27 +94,14 @@ void setKernelAttributes(llvm::Module &llvmModule, mlir::ModuleOp module) {
   });
 }
 
-/// Whether loops have products on tensor cores, beside which addresses are few.
-bool usesTensorCores(const llvm::Module &module) {
-  return llvm::any_of(module, [](const llvm::Function &function) {
-    return function.getName().starts_with("llvm.nvvm.mma.");
-  });
-}
-
-/// Leaves out strength reductions of the back end, which on code as long as unrolled loops take up to half of all
-/// time: that of straight lines, whose addresses come with their constants apart, and that of loops with products on
-/// tensor cores, for which it finds induction variables that cost more than they spare.
+/// Leaves out the back end's strength reduction of straight lines, which on code as long as unrolled loops takes up to
+/// half of all time and finds nothing: addresses come with their constants apart.
 class StrengthReductionGate final : public llvm::OptPassGate {
 public:
-  explicit StrengthReductionGate(bool reducesLoops) : reducesLoops(reducesLoops) {}
-
   bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override {
-    return pass != "slsr" && (reducesLoops || pass != "Loop Strength Reduction");
+    return pass != "slsr";
   }
   bool isEnabled() const override { return true; }
-
-private:
-  bool reducesLoops;
 };
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -172,7 +159,7 @@ mlir::FailureOr<std::string> flashc::emitForGPU(mlir::ModuleOp module, const Tar
   llvm::legacy::PassManager codegen;
   if (machine->addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
     return module.emitError("LLVM's NVPTX target cannot write PTX");
-  StrengthReductionGate gate(/*reducesLoops=*/!usesTensorCores(*llvmModule));
+  StrengthReductionGate gate;
   context.setOptPassGate(gate);
   codegen.run(*llvmModule);
   if (context.getDiagHandlerPtr()->HasErrors)
