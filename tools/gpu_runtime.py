@@ -2,10 +2,10 @@
 
 Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 
-First the tests of templates, which NVRTC compiles and nvJitLink links with the compiler's PTX, run on the GPU, and those
-of several GPUs in one process where there are two or more. Then
-NVRTC and nvJitLink are hidden: that hides them is shown by the same tests, which then must miss them, and that no
-`flashc run` as much as asks for them by the dynamic linker's record of every file that a process opens (LD_DEBUG).
+First the tests of templates, which NVRTC compiles and nvJitLink links with the compiler's PTX, run on the GPU, and
+those of several GPUs in one process where there are two or more. Then NVRTC and nvJitLink are hidden: that hides them
+is shown by the same tests, which then must miss them, and that no `flashc run` as much as asks for them by the dynamic
+linker's record of every file that a process opens (LD_DEBUG).
 """
 import glob
 import os

@@ -196,8 +196,9 @@ Command targetsCommand() {
   command.summary = "Show what this machine has and which targets there are.";
   command.usage = "[--json]";
   command.description = R"(
-Lists the NVIDIA GPUs, and every target that --target takes: whether this machine runs its code, and why not. '--target cpu', the default, is the best target of this machine's
-processor, '--target cuda' that of its first GPU (of GPU n with --device n).
+Lists the NVIDIA GPUs, and every target that --target takes: whether this machine runs its code, and why
+not. '--target cpu', the default, is the best target of this machine's processor, '--target cuda' that of
+its first GPU (of GPU n with --device n).
 
 --json prints one object a line: the machine (kind "machine": cpu, processors, features, best_target,
 f32_targets and bf16_targets, those that it runs from the slowest to the fastest for inputs of that type,

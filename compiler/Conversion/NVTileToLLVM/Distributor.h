@@ -35,7 +35,7 @@ struct ThreadTile {
 
   bool isMatrix, isLines;
   int64_t rowBlocks, columnBlocks;
-  /// Rows of a warp, and columns of one, rounded up.
+  /// Rows of a warp, and columns of one, rounded up to 16; of tiles of at most 8 columns to 8.
   int64_t warpRows, warpColumns;
   int64_t rowWarps, columnWarps;
   /// Columns of a lane where rows are lines, and the lanes that share a row.

@@ -26,8 +26,8 @@ HostedOp findHostedOp(std::string_view text);
 /// Where shared memory lies, at an address of 32 bits.
 uint32_t hostedSharedMemory();
 
-/// Runs `body` as every thread of every block. Throws Error where threads never meet, and where shared memory is written
-/// beyond `sharedBytes`.
+/// Runs `body` as every thread of every block. Throws Error where threads never meet, and where shared memory is
+/// written beyond `sharedBytes`.
 void runHosted(int64_t blocks, unsigned threads, unsigned sharedBytes,
                const std::function<void()> &body);
 

@@ -10,9 +10,9 @@
 
 namespace flashc::test {
 
-/// An x86-64 object of the LLVM IR that the compiler emits for a GPU. Function NAME becomes hosted_NAME(int64 *parameters),
-/// what one thread does; instructions of the GPU are calls of HostedBlock.h's. Throws Error for those that it does not
-/// know.
+/// An x86-64 object of the LLVM IR that the compiler emits for a GPU. Function NAME becomes hosted_NAME(int64 *values),
+/// what one thread does with these parameters; instructions of the GPU are calls of HostedBlock.h's. Throws Error for
+/// those that it does not know.
 std::string compileHosted(const std::string &ir);
 
 } // namespace flashc::test
