@@ -84,29 +84,45 @@ private:
 
   /// A tile (n, k) to pairs [k / 2][n]: square blocks of pairs go through registers.
   void emitTransposed() {
+    Index x(c.b, c.loc);
     int64_t wholeColumns = source.columns / (2 * c.lanes) * (2 * c.lanes);
-    Value rows = vectorEnd(source.valid[0], c.lanes), depth = constant(shape[0] * 2);
+    Value valid = source.valid[0], depth = constant(shape[0] * 2);
+    Value covered = source.isWhole ? x.roundDown(valid, c.lanes) : x.roundUp(valid, c.lanes);
+    Value rows = x.select(source.place.columnsAreAdjacent, covered, x.constant(0));
     auto finishRow = [&](Value row, int64_t from) {
       putScalars(row, constant(from), source.valid[1]);
       putZeros(row, source.valid[1], depth);
     };
+    bool hasTail = wholeColumns != shape[0] * 2;
     emitLoop(c, constant(0), rows, c.lanes, [&](Value row) {
       emitLoop(c, constant(0), constant(wholeColumns), 2 * c.lanes, [&](Value column) {
-        Index x(c.b, c.loc);
+        Index y(c.b, c.loc);
         SmallVector<Value> block;
         for (int64_t lane = 0; lane < c.lanes; ++lane)
-          block.push_back(loadPairs(x.add(row, lane), column));
-        Value pair = x.div(column, 2);
+          block.push_back(loadPairsOrZero(y.add(row, lane), column));
+        Value pair = y.div(column, 2);
         for (auto [lane, vector] : llvm::enumerate(emitTranspose(c, block)))
-          store(vector, x.add(pair, lane), row);
+          store(vector, y.add(pair, lane), row);
       });
-      if (wholeColumns != shape[0] * 2)
-        emitLoop(c, row, Index(c.b, c.loc).add(row, c.lanes), 1,
+      Index y(c.b, c.loc);
+      if (hasTail)
+        emitLoop(c, row, y.min(y.add(row, c.lanes), valid), 1,
                  [&](Value r) { finishRow(r, wholeColumns); });
     });
-    emitLoop(c, rows, source.valid[0], 1, [&](Value row) { finishRow(row, 0); });
-    emitLoop(c, source.valid[0], constant(shape[1]), 1,
+    emitLoop(c, rows, valid, 1, [&](Value row) { finishRow(row, 0); });
+    emitLoop(c, hasTail ? valid : x.max(rows, valid), constant(shape[1]), 1,
              [&](Value row) { putZeros(row, constant(0), depth); });
+  }
+
+  /// Pairs of a row that may lie behind the valid ones, of which there is one.
+  Value loadPairsOrZero(Value row, Value column) {
+    if (source.isWhole)
+      return loadPairs(row, column);
+    Index x(c.b, c.loc);
+    Value zero = arith::ConstantOp::create(c.b, c.loc,
+                                           DenseElementsAttr::get(c.vectorOf(c.b.getI32Type()), 0));
+    Value pairs = loadPairs(x.min(row, x.sub(source.valid[0], 1)), column);
+    return arith::SelectOp::create(c.b, c.loc, x.lt(row, source.valid[0]), pairs, zero);
   }
 
   /// A tile (k, n) to pairs [k / 2][n]: two rows are interleaved.
