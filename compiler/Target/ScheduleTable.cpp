@@ -8,6 +8,7 @@
 #include "compiler/Target/GPUSchedules.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace flashc {
 
@@ -58,9 +59,11 @@ int64_t keyColumns(const TargetInfo &target, const ScheduleProblem &problem) {
   return usesTileRegisters(target, problem) && isWide ? kWideKeyColumns : kKeyColumns;
 }
 
-/// Heads of a group in a tile, and keys of a part: a few hundred KiB, so that parts are many and their
-/// states are few.
-constexpr int64_t kGroupRows = 8, kPartKeys = 1024;
+/// Heads of a group in a tile; bytes of keys in a tile, four pages that are read side by side; and bytes of keys and
+/// values in a part, so many that what begins and ends one is little beside them.
+constexpr int64_t kGroupRows = 8, kTileKeyBytes = 1 << 14, kPartBytes = 1 << 21;
+/// The most keys of a tile, and the least and the most of a part.
+constexpr int64_t kMostTileKeys = 128, kLeastPartKeys = 256, kMostPartKeys = 8192;
 
 /// Takes the largest number of key columns with which the schedule fits, if there is one.
 void shrinkColumns(ScheduleSizes &sizes, const TargetInfo &target, const ScheduleProblem &problem) {
@@ -71,17 +74,28 @@ void shrinkColumns(ScheduleSizes &sizes, const TargetInfo &target, const Schedul
   }
 }
 
+/// The largest power of two up to `value`, within limits that are such powers.
+int64_t powerOfTwo(int64_t value, int64_t least, int64_t most) {
+  auto floor = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(value)));
+  return std::clamp(floor, least, most);
+}
+
 ScheduleSizes decodeSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
   ScheduleSizes sizes;
-  int64_t vectors = target.numVectorRegisters >= 32 ? 4 : 2;
-  sizes.tile = {kGroupRows, kKeyColumns};
-  sizes.micro = {4, vectors * target.vectorLanesF32()};
+  int64_t elementBytes = problem.isF32 ? 4 : 2;
+  // Where the registers suffice, all rows go through the products at once: each key is loaded but once.
+  bool hasMany = target.numVectorRegisters >= 32;
+  sizes.tile[0] = kGroupRows;
+  sizes.micro = {hasMany ? kGroupRows : 4, 2 * target.vectorLanesF32()};
   if (usesTileRegisters(target, problem)) {
     sizes.tile[0] = kTileRegisterSize;
     sizes.micro = {kTileRegisterSize, 2 * kTileRegisterSize};
   }
+  sizes.tile[1] =
+      powerOfTwo(kTileKeyBytes / (problem.headDim * elementBytes), sizes.micro[1], kMostTileKeys);
   sizes.rowsAreHeads = true;
-  sizes.split = kPartKeys;
+  sizes.split = powerOfTwo(kPartBytes / ((problem.headDim + problem.valueDim) * elementBytes),
+                           kLeastPartKeys, kMostPartKeys);
   shrinkColumns(sizes, target, problem);
   return sizes;
 }

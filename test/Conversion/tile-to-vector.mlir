@@ -147,15 +147,17 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
   // CHECK:           memref.store %{{.*}}, %[[COPY:.*]][%{{.*}}, %{{.*}}] : memref<16x16xf32>
   // CHECK:           scf.yield
   // CHECK:         scf.for %{{.*}} = %c0 to %c8 step %c2
-  // CHECK:           scf.for %[[D:.*]] = %c0 to %c16 step %c8
-  // CHECK:             vector.load %[[ROWS]][%c0, %[[D]]]
-  // CHECK:             vector.load %[[ROWS]][%c4, %[[D]]]
-  // CHECK:             vector.load %[[ROWS]][%c8, %[[D]]]
-  // CHECK:             vector.load %[[ROWS]][%c12, %[[D]]]
+  // CHECK:           scf.for %[[KEY:.*]] = %c0 to %c4 step %c1
+  // CHECK:             %[[KEY1:.*]] = arith.addi %[[KEY]], %c4
+  // CHECK:             vector.load %[[ROWS]][%[[KEY]], %c0]
+  // CHECK:             vector.load %[[ROWS]][%[[KEY1]], %c0]
   // CHECK-COUNT-8:     math.fma
   // CHECK-NOT:         math.fma
-  // CHECK:           scf.for %[[D1:.*]] = %c0 to %c16 step %c8
-  // CHECK:             vector.load %[[ROWS]][%c1, %[[D1]]]
+  // CHECK:             vector.load %[[ROWS]][%[[KEY]], %c8]
+  // CHECK-COUNT-8:     math.fma
+  // CHECK-NOT:         math.fma
+  // CHECK:             vector.store %{{.*}}, %[[TOTALS:.*]][%[[KEY]], %c0]
+  // CHECK:           vector.load %[[TOTALS]][%c3, %c0]
   // CHECK:           vector.store %{{.*}} : memref<8x16xf32>, vector<4xf32>
   func.func @few_phase3(%q: memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>>,
                         %o: memref<?x?x2x16xf32, strided<[?, ?, ?, ?], offset: ?>> {flash.output},

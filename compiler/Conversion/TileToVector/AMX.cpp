@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/TileToVector/AMX.h"
-#include "compiler/Conversion/TileToVector/Moves.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
@@ -95,18 +94,14 @@ SmallVector<Value> emitSums(Context &c, SmallVector<Value> sums, int64_t depth,
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
-/// Asks for lines of the next tile, as many as a tile register is loaded from at (row, column) of this one, so that
-/// they come while the products are computed. Hardware helps with lines that follow each other, so they are those of
-/// whole rows.
-void prefetchNext(Context &c, const Buffer &buffer, Value row, Value column) {
-  if (!buffer.nextRows)
-    return;
+/// Part `part` of `parts` of the step at `k` of a sum over `depth` pairs, in block `block` of `blocks`.
+ReadStep stepOf(Context &c, Value block, int64_t blocks, Value k, int64_t depth, int64_t part = 0,
+                int64_t parts = 1) {
   Index x(c.b, c.loc);
-  int64_t lines = buffer.columns / (2 * kAMXSize), rows = llvm::divideCeil(kAMXSize, lines);
-  Value first = x.add(x.add(row, buffer.nextRows), x.mul(x.div(column, kAMXSize), rows));
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t line = 0; line < lines; ++line)
-      emitPrefetch(c, buffer.memory, {x.add(first, r), x.constant(line * 2 * kAMXSize)});
+  int64_t steps = depth / kAMXSize;
+  if (std::optional<int64_t> first = getConstantIntValue(k))
+    return {block, blocks, *first / kAMXSize * parts + part, steps * parts};
+  return {x.add(x.mul(block, steps), x.div(k, kAMXSize)), blocks * steps, part, parts};
 }
 
 } // namespace
@@ -143,23 +138,26 @@ void flashc::emitAMXBlock(Context &c, const Buffer &left, const Buffer &right, V
 }
 
 void flashc::emitAMXRows(Context &c, const Buffer &left, const Buffer &right, Value row,
-                         int64_t depth, Value result) {
+                         int64_t depth, Value result, const ReadAhead &readAhead) {
   AMXEmitter amx(c);
-  Value zero = Index(c.b, c.loc).constant(0);
+  Index x(c.b, c.loc);
+  Value zero = x.constant(0);
   auto step = [&](Value k, ValueRange sums) -> SmallVector<Value> {
     Value sum =
         amx.multiply(sums[0], amx.load(left.memory, row, k), amx.load(right.memory, k, zero));
-    prefetchNext(c, left, row, k);
+    readAhead.emit(c, stepOf(c, x.div(row, kAMXSize), left.rows / kAMXSize, k, depth));
     return {sum};
   };
   amx.store(emitSums(c, {amx.zero()}, depth, step)[0], result, zero, zero);
 }
 
 void flashc::emitAMXByParity(Context &c, Value evens, Value odds, const Buffer &right, Value column,
-                             int64_t groups, int64_t depth, Value result) {
+                             int64_t groups, int64_t depth, Value result,
+                             const ReadAhead &readAhead) {
   Index x(c.b, c.loc);
   AMXEmitter amx(c);
   Value pair = x.div(column, 2), zero = x.constant(0);
+  int64_t width = 2 * kAMXSize * groups;
   auto step = [&](Value k, ValueRange sums) {
     Index y(c.b, c.loc);
     Value even = amx.load(evens, zero, k), odd = amx.load(odds, zero, k);
@@ -168,7 +166,8 @@ void flashc::emitAMXByParity(Context &c, Value evens, Value odds, const Buffer &
       Value at = y.add(pair, g * kAMXSize), rights = amx.load(right.memory, k, at);
       next.push_back(amx.multiply(sums[2 * g], even, rights));
       next.push_back(amx.multiply(sums[2 * g + 1], odd, rights));
-      prefetchNext(c, right, k, at);
+      readAhead.emit(c,
+                     stepOf(c, x.div(column, width), right.columns / width, k, depth, g, groups));
     }
     return next;
   };

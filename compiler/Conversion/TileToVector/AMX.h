@@ -7,7 +7,7 @@
 #ifndef FLASHC_COMPILER_CONVERSION_TILETOVECTOR_AMX_H
 #define FLASHC_COMPILER_CONVERSION_TILETOVECTOR_AMX_H
 
-#include "compiler/Conversion/TileToVector/Context.h"
+#include "compiler/Conversion/TileToVector/ReadAhead.h"
 
 namespace flashc {
 
@@ -29,14 +29,15 @@ void emitAMXBlock(Context &c, const Buffer &left, const Buffer &right, mlir::Val
 /// Computes 16 rows of left, from `row` on, times the 16 columns of right, and stores them to `result`. The rows of left
 /// may be an array's own.
 void emitAMXRows(Context &c, const Buffer &left, const Buffer &right, mlir::Value row,
-                 int64_t depth, mlir::Value result);
+                 int64_t depth, mlir::Value result, const ReadAhead &readAhead);
 
 /// Computes 16 rows of left times `groups` * 32 columns, from `column` on, of the first `depth` rows of right, which are
 /// an array's own rows of bf16. `odds` holds left as f32, whose upper halves are its bf16 and whose lower ones are 0,
 /// `evens` the same with the halves exchanged. Stores to `result`, from row `column` on and one below the other, the
 /// blocks of 16 even columns and of 16 odd ones of each group.
 void emitAMXByParity(Context &c, mlir::Value evens, mlir::Value odds, const Buffer &right,
-                     mlir::Value column, int64_t groups, int64_t depth, mlir::Value result);
+                     mlir::Value column, int64_t groups, int64_t depth, mlir::Value result,
+                     const ReadAhead &readAhead);
 
 } // namespace flashc
 

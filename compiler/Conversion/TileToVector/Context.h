@@ -58,6 +58,13 @@ struct ActiveRows {
   int64_t rows = 0;
 };
 
+/// The tiles of a loop's body that are read where they lie and behind which their next ones lie, and how many of the dots
+/// with them are lowered. Loads stand before the dots, which share the requests for the next tiles.
+struct NextTiles {
+  llvm::SmallVector<Buffer, 2> tiles;
+  int64_t dots = 0;
+};
+
 /// The instructions that multiply bf16 tiles: none (they are widened), vdpbf16ps, or AMX.
 enum class BF16Dots { None, Vector, AMX };
 
@@ -84,6 +91,7 @@ struct Context {
   mlir::IRMapping scalars; // values that are no tiles
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   llvm::DenseMap<mlir::Value, mlir::Value> allFinite; // of loaded tiles: an i1
+  NextTiles nextTiles;                                // of the loop body at hand
   const RowDemand *demand = nullptr;
   std::optional<ActiveRows> active; // of the loop body at hand; the other rows stay as they are
   int64_t activeCount = 0;          // the most of them that there are; 0: as many as the tile has

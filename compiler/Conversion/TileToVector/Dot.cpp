@@ -7,6 +7,7 @@
 #include "compiler/Conversion/TileToVector/Dot.h"
 #include "compiler/Conversion/TileToVector/AMX.h"
 #include "compiler/Conversion/TileToVector/Pairs.h"
+#include "compiler/Conversion/TileToVector/ReadAhead.h"
 #include "compiler/Conversion/TileToVector/Shuffles.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -17,12 +18,15 @@ namespace {
 
 /// Rows that are multiplied in turn before their sums are stored side by side.
 constexpr int64_t kKeysInTurn = 4;
+/// The most vectors of such rows that are multiplied without a branch.
+constexpr int64_t kVectorsInTurn = 2;
 
 class DotEmitter {
 public:
   DotEmitter(Context &c, tile::DotOp op, const Buffer &result)
       : c(c), op(op), a(c.buffers.lookup(op.getA())), b(c.buffers.lookup(op.getB())),
-        result(result), isPairs(a.format != Format::F32), depth(tileColumns(op.getA())) {}
+        result(result), readAhead(ReadAhead::ofDot(c, b)), isPairs(a.format != Format::F32),
+        depth(tileColumns(op.getA())) {}
 
   void emit() {
     if (c.isProductTransposed(op))
@@ -41,6 +45,13 @@ public:
   }
 
 private:
+  /// Emits `block` for each micro-tile's rows. Where a tile has no others, their addresses are constants.
+  void forEachBlock(Value rows, llvm::function_ref<void(Value)> block) {
+    if (!c.active && tileRows(op.getA()) <= c.microRows)
+      return block(Index(c.b, c.loc).constant(0));
+    emitLoop(c, begin, Index(c.b, c.loc).roundUp(rows, c.microRows), c.microRows, block);
+  }
+
   VectorType f32Vector() { return c.vectorOf(c.b.getF32Type()); }
 
   /// The sum's start at a vector of the result.
@@ -74,8 +85,6 @@ private:
   /// Columns of a row of b, where it lies in memory.
   Value loadInPlace(Value row, Value column) {
     Type element = cast<MemRefType>(b.memory.getType()).getElementType();
-    if (b.nextRows)
-      emitPrefetch(c, b.memory, {Index(c.b, c.loc).add(row, b.nextRows), column});
     return widen(c, vector::LoadOp::create(c.b, c.loc, c.vectorOf(element), b.memory,
                                            ValueRange{row, column}));
   }
@@ -84,54 +93,77 @@ private:
   /// summed up together, of rows of b that lie in different streams.
   void emitRowProducts(Value rows) {
     Index x(c.b, c.loc);
-    Value end = x.roundUp(rows, c.microRows);
+    totals = c.allocate(RankedTensorType::get({kKeysInTurn, c.lanes}, c.b.getF32Type())).memory;
     emitLoop(c, x.constant(0), x.constant(b.rows / kStreams), kKeysInTurn, [&](Value key) {
-      emitLoop(c, begin, end, c.microRows, [&](Value row) { emitRowProductBlock(row, key); });
+      emitLoop(c, Index(c.b, c.loc).constant(0), Index(c.b, c.loc).constant(kStreams),
+               c.lanes / c.microRows, [&](Value first) {
+                 forEachBlock(rows, [&](Value row) { emitRowProductBlock(row, key, first); });
+               });
     });
   }
 
-  void emitRowProductBlock(Value row, Value key) {
+  void emitRowProductBlock(Value row, Value key, Value first) {
     Index x(c.b, c.loc);
     int64_t streams = c.lanes / c.microRows;
     auto add = [&](Value a, Value b) -> Value { return arith::AddFOp::create(c.b, c.loc, a, b); };
-    for (int64_t first = 0; first < kStreams; first += streams) {
-      SmallVector<Value> totals; // by key; lanes by (row, stream)
-      for (int64_t k = 0; k < kKeysInTurn; ++k) {
-        SmallVector<Value> keys;
-        for (int64_t s = 0; s < streams; ++s)
-          keys.push_back(x.add(key, k + (first + s) * b.rows / kStreams));
-        totals.push_back(emitReduceLanes(c, emitRowProductSums(row, keys), add));
-      }
-      SmallVector<Value> zipped = emitZip(c, totals);
-      for (int64_t lane = 0; lane < c.lanes; ++lane) {
-        int64_t at = lane * kKeysInTurn;
-        Value part = vector::ExtractStridedSliceOp::create(
-            c.b, c.loc, zipped[at / c.lanes], ArrayRef<int64_t>{at % c.lanes},
-            ArrayRef<int64_t>{kKeysInTurn}, ArrayRef<int64_t>{1});
-        storeResult(part, x.add(row, lane / streams),
-                    x.add(key, (first + lane % streams) * b.rows / kStreams));
-      }
+    Value begin = x.add(key, x.mul(first, b.rows / kStreams));
+    // Blocks of so many keys, in the order of the loops.
+    Value block = x.add(x.mul(x.div(key, kKeysInTurn), kStreams / streams), x.div(first, streams));
+    // A loop, by way of a memory: else all sums would be alive at once, in more registers than there are.
+    emitLoop(c, x.constant(0), x.constant(kKeysInTurn), 1, [&](Value k) {
+      Index y(c.b, c.loc);
+      SmallVector<Value> keys;
+      for (int64_t s = 0; s < streams; ++s)
+        keys.push_back(y.add(y.add(begin, k), s * b.rows / kStreams));
+      Value turn = y.add(y.mul(block, kKeysInTurn), k);
+      Value total = emitReduceLanes(c, emitRowProductSums(row, keys, turn), add);
+      vector::StoreOp::create(c.b, c.loc, total, totals, ValueRange{k, y.constant(0)});
+    });
+    SmallVector<Value> byKey; // lanes by (row, stream)
+    for (int64_t k = 0; k < kKeysInTurn; ++k)
+      byKey.push_back(vector::LoadOp::create(c.b, c.loc, f32Vector(), totals,
+                                             ValueRange{x.constant(k), x.constant(0)}));
+    SmallVector<Value> zipped = emitZip(c, byKey);
+    for (int64_t lane = 0; lane < c.lanes; ++lane) {
+      int64_t at = lane * kKeysInTurn;
+      Value part = vector::ExtractStridedSliceOp::create(
+          c.b, c.loc, zipped[at / c.lanes], ArrayRef<int64_t>{at % c.lanes},
+          ArrayRef<int64_t>{kKeysInTurn}, ArrayRef<int64_t>{1});
+      storeResult(part, x.add(row, lane / streams),
+                  x.add(begin, lane % streams * b.rows / kStreams));
     }
   }
 
-  /// The products of micro rows with some rows of b, a vector of partial sums each.
-  SmallVector<Value> emitRowProductSums(Value row, ArrayRef<Value> keys) {
+  /// The products of micro rows with some rows of b, a vector of partial sums each. `turn` counts such products.
+  SmallVector<Value> emitRowProductSums(Value row, ArrayRef<Value> keys, Value turn) {
     Index x(c.b, c.loc);
+    int64_t vectors = depth / c.lanes, unroll = kVectorsInTurn;
+    while (vectors % unroll != 0)
+      unroll /= 2;
     SmallVector<Value> sums(c.microRows * keys.size(), c.zeroVector());
-    auto sum =
-        scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(depth), x.constant(c.lanes), sums);
+    auto sum = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(depth),
+                                  x.constant(unroll * c.lanes), sums);
     OpBuilder::InsertionGuard inner(c.b);
     c.b.setInsertionPointToStart(sum.getBody());
     Index y(c.b, c.loc);
-    Value d = sum.getInductionVar();
-    SmallVector<Value> right, next;
-    for (Value key : keys)
-      right.push_back(loadInPlace(key, d));
-    for (int64_t r = 0; r < c.microRows; ++r) {
-      Value left = vector::LoadOp::create(c.b, c.loc, f32Vector(), a.memory,
-                                          ValueRange{y.add(a.rowIn(c, row), r), d});
-      for (Value key : right)
-        next.push_back(multiplyAdd(left, key, sum.getRegionIterArgs()[next.size()]));
+    SmallVector<Value> next(sum.getRegionIterArgs());
+    int64_t groups = vectors / unroll, turns = b.rows / static_cast<int64_t>(keys.size());
+    Value group = y.add(y.mul(turn, groups), y.div(sum.getInductionVar(), unroll * c.lanes));
+    for (int64_t u = 0; u < unroll; ++u) {
+      Value d = y.add(sum.getInductionVar(), u * c.lanes);
+      SmallVector<Value> right;
+      for (Value key : keys)
+        right.push_back(loadInPlace(key, d));
+      readAhead.emit(c, {group, turns * groups, u, unroll});
+      Value *nextSum = next.begin();
+      for (int64_t r = 0; r < c.microRows; ++r) {
+        Value left = vector::LoadOp::create(c.b, c.loc, f32Vector(), a.memory,
+                                            ValueRange{y.add(a.rowIn(c, row), r), d});
+        for (Value key : right) {
+          *nextSum = multiplyAdd(left, key, *nextSum);
+          ++nextSum;
+        }
+      }
     }
     scf::YieldOp::create(c.b, c.loc, next);
     return llvm::to_vector_of<Value>(sum.getResults());
@@ -144,7 +176,7 @@ private:
     int64_t pairs = llvm::alignTo(llvm::divideCeil(depth, 2), kAMXSize);
     Value memory = c.allocate(RankedTensorType::get({kAMXSize, kAMXSize}, c.b.getF32Type())).memory;
     emitLoop(c, x.constant(0), x.constant(b.rows), kAMXSize, [&](Value key) {
-      emitAMXRows(c, b, a, key, pairs, memory);
+      emitAMXRows(c, b, a, key, pairs, memory, readAhead);
       SmallVector<Value> block;
       for (int64_t r = 0; r < kAMXSize; ++r)
         block.push_back(
@@ -165,14 +197,16 @@ private:
     Value products =
         c.allocate(RankedTensorType::get({result.columns, kAMXSize}, c.b.getF32Type())).memory;
     emitLoop(c, begin, rows, 1, [&](Value row) { emitEvens(row, evens); });
+    ReadAhead inProducts = readAhead.part(0, 2, 3), inSums = readAhead.part(2, 3, 3);
     emitLoop(c, x.constant(0), x.constant(result.columns), groups * width, [&](Value column) {
-      emitAMXByParity(c, evens, a.memory, b, column, groups, depth, products);
+      emitAMXByParity(c, evens, a.memory, b, column, groups, depth, products, inProducts);
     });
     auto branch = scf::IfOp::create(c.b, c.loc, emitAreFinite(products, rows),
                                     /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(c.b);
     c.b.setInsertionPointToStart(branch.thenBlock());
     emitLoop(c, begin, rows, 1, [&](Value row) {
+      inSums.emit(c, Index(c.b, c.loc).sub(row, begin), Index(c.b, c.loc).sub(rows, begin));
       for (int64_t column = 0; column < result.columns; column += width) {
         Index y(c.b, c.loc);
         SmallVector<Value> parities = {loadProduct(products, row, column),
@@ -240,9 +274,8 @@ private:
       return emitProductByParity(rows);
     int64_t columns = c.padded(result.columns), whole = columns / c.microColumns * c.microColumns;
     Index x(c.b, c.loc);
-    Value end = x.roundUp(rows, c.microRows);
     auto block = [&](Value column, int64_t vectors) {
-      emitLoop(c, begin, end, c.microRows, [&](Value row) {
+      forEachBlock(rows, [&](Value row) {
         if (isPairs && c.bf16Dots == BF16Dots::AMX)
           emitTileBlock(row, column, vectors);
         else
@@ -260,30 +293,31 @@ private:
     Index x(c.b, c.loc);
     Type unit = isPairs ? Type(c.b.getI32Type()) : Type(c.b.getF32Type());
     int64_t steps = isPairs ? llvm::divideCeil(depth, 2) : depth;
-    int64_t streams = b.isInPlace ? kStreams : 1;
     SmallVector<Value> sums(c.microRows * vectors, c.zeroVector());
-    auto sum = scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(steps / streams),
-                                  x.constant(1), sums);
+    auto sum =
+        scf::ForOp::create(c.b, c.loc, x.constant(0), x.constant(steps), x.constant(1), sums);
     {
       OpBuilder::InsertionGuard inner(c.b);
       c.b.setInsertionPointToStart(sum.getBody());
       Index y(c.b, c.loc);
-      SmallVector<Value> next(sum.getRegionIterArgs());
-      for (int64_t s = 0; s < streams; ++s) {
-        Value k = y.add(sum.getInductionVar(), s * (steps / streams));
-        SmallVector<Value> right;
-        for (int64_t v = 0; v < vectors; ++v) {
-          Value at = y.add(column, v * c.lanes);
-          right.push_back(b.isInPlace ? loadInPlace(k, at)
-                                      : Value(vector::LoadOp::create(c.b, c.loc, c.vectorOf(unit),
-                                                                     b.memory, ValueRange{k, at})));
-        }
-        for (int64_t r = 0; r < c.microRows; ++r) {
-          Value left = broadcast(memref::LoadOp::create(c.b, c.loc, a.memory,
-                                                        ValueRange{y.add(a.rowIn(c, row), r), k}));
-          for (int64_t v = 0; v < vectors; ++v)
-            next[r * vectors + v] = multiplyAdd(left, right[v], next[r * vectors + v]);
-        }
+      SmallVector<Value> right, next;
+      Value k = sum.getInductionVar();
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value at = y.add(column, v * c.lanes);
+        right.push_back(b.isInPlace ? loadInPlace(k, at)
+                                    : Value(vector::LoadOp::create(c.b, c.loc, c.vectorOf(unit),
+                                                                   b.memory, ValueRange{k, at})));
+      }
+      if (b.isInPlace && !c.isProductByParity(op)) {
+        auto blocks = static_cast<int64_t>(llvm::divideCeil(result.columns, c.microColumns));
+        Value before = y.mul(y.div(column, c.microColumns), steps);
+        readAhead.emit(c, {y.add(before, k), blocks * steps});
+      }
+      for (int64_t r = 0; r < c.microRows; ++r) {
+        Value left = broadcast(
+            memref::LoadOp::create(c.b, c.loc, a.memory, ValueRange{y.add(a.rowIn(c, row), r), k}));
+        for (int64_t v = 0; v < vectors; ++v)
+          next.push_back(multiplyAdd(left, right[v], sum.getRegionIterArgs()[r * vectors + v]));
       }
       scf::YieldOp::create(c.b, c.loc, next);
     }
@@ -369,10 +403,12 @@ private:
   tile::DotOp op;
   Buffer a, b;
   const Buffer &result;
+  ReadAhead readAhead;
   bool isPairs;
   int64_t depth;
   Value begin;   // the first row
   Value product; // of a block, where AMX needs it
+  Value totals;  // of products with rows in place, by key
 };
 
 } // namespace

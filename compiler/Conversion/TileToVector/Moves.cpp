@@ -67,11 +67,6 @@ Source::Source(Context &c, tile::LoadOp op)
                        [](Value size, int64_t all) { return getConstantIntValue(size) == all; });
 }
 
-void flashc::emitPrefetch(Context &c, Value memory, ValueRange at) {
-  memref::PrefetchOp::create(c.b, c.loc, memory, at, /*isWrite=*/false, /*localityHint=*/2,
-                             /*isDataCache=*/true);
-}
-
 void Source::followTable(Context &c, tile::LoadOp op) {
   Value memory = c.scalars.lookup(op.getSource()), table = c.scalars.lookup(op.getTable());
   Value sequence = c.scalars.lookup(op.getTableRow());
@@ -107,7 +102,8 @@ Value Source::vector(Context &c, Value row, Value column, int64_t width) const {
   if (isNextKnown) {
     // Rows are often a page apart, which no hardware prefetcher follows.
     Value next = place.at(c, Index(c.b, c.loc).add(row, rows), column);
-    emitPrefetch(c, place.flat, next);
+    memref::PrefetchOp::create(c.b, c.loc, place.flat, next, /*isWrite=*/false, /*localityHint=*/2,
+                               /*isDataCache=*/true);
   }
   return vector::LoadOp::create(c.b, c.loc, VectorType::get({width}, element), place.flat,
                                 place.at(c, row, column));
@@ -343,7 +339,10 @@ Buffer emitInPlace(Context &c, tile::LoadOp op, const Source &source) {
 void flashc::lowerLoad(Context &c, tile::LoadOp op) {
   Source source(c, op);
   if (isReadInPlace(c, op, source) || isReadByTileRegisters(c, op, source)) {
-    c.buffers[op.getTile()] = emitInPlace(c, op, source);
+    Buffer buffer = emitInPlace(c, op, source);
+    if (buffer.nextRows)
+      c.nextTiles.tiles.push_back(buffer);
+    c.buffers[op.getTile()] = buffer;
     return;
   }
   bool isTransposed = !op.getTile().use_empty(), needsFinite = false;

@@ -51,9 +51,6 @@ private:
 void emitLoop(Context &c, mlir::Value from, mlir::Value to, int64_t step,
               llvm::function_ref<void(mlir::Value)> body);
 
-/// Asks for the cache line of an element ahead of time.
-void emitPrefetch(Context &c, mlir::Value memory, mlir::ValueRange at);
-
 /// A narrow float as f32; other values as they are. Works on scalars and vectors.
 mlir::Value widen(Context &c, mlir::Value value);
 

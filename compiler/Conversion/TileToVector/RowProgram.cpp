@@ -6,6 +6,7 @@
 
 #include "compiler/Conversion/TileToVector/RowProgram.h"
 #include "compiler/Conversion/TileToVector/Pairs.h"
+#include "compiler/Conversion/TileToVector/ReadAhead.h"
 #include "compiler/Conversion/TileToVector/Shuffles.h"
 
 using namespace mlir;
@@ -159,7 +160,7 @@ void RowProgram::emit() {
   if (kept.empty() && !hasStore)
     return;
   // The program computes as many rows as the neediest of its results.
-  Value first, extent;
+  Value extent;
   auto include = [&](Value tile) {
     Index x(c.b, c.loc);
     Value begin = c.firstRowOf(tile), rows = c.rowsOf(tile);
@@ -270,6 +271,9 @@ Value RowProgram::combine(tile::ReduceKind kind, Value sum, Value value) {
   llvm_unreachable("unknown reduction");
 }
 
+/// Whether a task keeps its value for other programs and dots.
+static bool isOperand(const Buffer &buffer) { return buffer.memory && !buffer.isBlock; }
+
 /// Each row of a block passes over its columns; then the block's partial results are reduced together.
 void RowProgram::emitColumnLoops(ArrayRef<ColumnTask> tasks, int64_t columns, Value firstRow,
                                  Value extent) {
@@ -289,6 +293,10 @@ void RowProgram::emitColumnLoops(ArrayRef<ColumnTask> tasks, int64_t columns, Va
     OpBuilder::InsertionGuard guard(c.b);
     c.b.setInsertionPointToStart(loop.getBody());
     Value row = loop.getInductionVar();
+    if (llvm::any_of(tasks, [](const ColumnTask &task) { return isOperand(task.buffer); })) {
+      Index y(c.b, c.loc);
+      ReadAhead::ofRows(c).emit(c, y.sub(row, first), y.sub(extent, first));
+    }
     SmallVector<Value> sums;
     emitRow(tasks, columns, row, sums);
     Value local = Index(c.b, c.loc).sub(row, firstRow);

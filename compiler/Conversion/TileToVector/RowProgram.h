@@ -60,6 +60,7 @@ private:
   llvm::DenseMap<mlir::Operation *, Place> places;
   llvm::DenseMap<mlir::Operation *, mlir::Value> partialSums; // of reductions: lanes x lanes
   unsigned lastPhase = 0;
+  mlir::Value first; // row that is computed
 };
 
 /// Whether `value` depends on no buffer, so that it can be evaluated anywhere.

@@ -16,6 +16,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 using namespace flashc;
 
@@ -127,6 +129,9 @@ private:
     Value target = inPlaceTarget(dot);
     Buffer result = target ? c.buffers[target] : c.allocateActive(dot.getResult(), Format::F32);
     lowerDot(c, dot, result);
+    c.nextTiles.dots += llvm::any_of(c.nextTiles.tiles, [&](const Buffer &next) {
+      return next.memory == c.buffers[dot.getB()].memory;
+    });
     c.buffers[dot.getResult()] = result;
     return success();
   }
@@ -309,6 +314,7 @@ private:
 
     {
       OpBuilder::InsertionGuard guard(c.b);
+      llvm::SaveAndRestore outerTiles(c.nextTiles, NextTiles());
       Block *body = copy.getBody();
       if (!scalarInits.empty())
         c.b.setInsertionPointToEnd(body);
