@@ -104,3 +104,15 @@ func.func @standard_pages(%q: tensor<?x?x2x32xf32>, %used: tensor<?xi32>, %table
     : tensor<?x?x2x32xf32>, tensor<?x?x2x32xf32>, tensor<?x?x2x32xf32> -> tensor<?x?x2x32xf32>
   return %o : tensor<?x?x2x32xf32>
 }
+
+// -----
+
+#schedule = #flash.schedule<tile = [16, 16], micro = [16, 16], strategy = standard>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @standard_packed(%q: tensor<1x?x2x32xf32>, %lengths: tensor<?xi32>) -> tensor<1x?x2x32xf32> {
+    // expected-error @below {{expected the online strategy for packed sequences on GPUs, got standard; leave the strategy out}}
+    %o = flash.attention %q, %q, %q cu_seqlens_q(%lengths : tensor<?xi32>) cu_seqlens_k(%lengths : tensor<?xi32>) {scale = 0.5 : f32, schedule = #schedule}
+      : tensor<1x?x2x32xf32>, tensor<1x?x2x32xf32>, tensor<1x?x2x32xf32> -> tensor<1x?x2x32xf32>
+    return %o : tensor<1x?x2x32xf32>
+  }
+}

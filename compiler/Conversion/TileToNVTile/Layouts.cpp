@@ -3,8 +3,8 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 // Tiles that elementwise ops and loops tie together share a layout. A product ties its left operand to no
-// other tile but asks for all of its columns in each warp; everything else is spread along the columns. Where a
-// kernel has no product, rows are lines: a thread holds few of them.
+// other tile but asks for all of its columns in each warp, as a reduction of columns does; everything else is spread
+// along the columns. Where a kernel has no product, rows are lines: a thread holds few of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,6 +92,8 @@ private:
       }
       return;
     }
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op)) // of rows that are whole in a warp
+      whole.push_back(reduce.getSource());
     Value first;
     auto visit = [&](Value value) {
       if (!isMatrix(value))

@@ -7,8 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
+#include "dialects/Flash/Transforms/Schedules.h"
 #include "dialects/Flash/Transforms/TileMath.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -248,6 +250,11 @@ LogicalResult flashc::flash::tileStandard(func::FuncOp func, AttentionOp op) {
     return op.emitOpError() << "expected a schedule; run flash-set-schedule first";
   if (op.getPageTable())
     return op.emitOpError() << "expected the online strategy with page_table, got standard";
+  // A matrix per sequence has a size that lengths say, which lie where the host cannot read them.
+  const TargetInfo *target = targetOf(func);
+  if (op.getCuSeqlensQ() && target && target->kind == TargetKind::GPU)
+    return op.emitOpError() << "expected the online strategy for packed sequences on GPUs, got "
+                               "standard; leave the strategy out";
   StandardKernels(func, op).emit();
   return success();
 }

@@ -123,6 +123,18 @@ TEST(HostedGPU, MergingOfAllResults) {
   }
 }
 
+// The standard strategy has row sums beside products, also where warps share rows.
+TEST(HostedGPU, StandardWithWarpsAcross) {
+  AttentionCase decode = make("sm_80", DType::BF16, 17, 17, 1, 50);
+  decode.desc.queries = 1;
+  decode.desc.strategy = Strategy::Standard;
+  expectPass(decode);
+  AttentionCase large = make("sm_80", DType::F32, 448, 448, 20, 35);
+  large.desc.causal = Causal::BottomRight;
+  large.desc.strategy = Strategy::Standard;
+  expectPass(large);
+}
+
 // What the stand-in finds.
 
 TEST(HostedGPU, ThreadsThatNeverMeetAreTold) {
