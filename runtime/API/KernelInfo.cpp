@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/API/KernelInfo.h"
 #include "runtime/Support/Error.h"
+#include "runtime/Support/JsonInteger.h"
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +17,7 @@ using Json = nlohmann::json;
 constexpr int abiVersion = 1;
 constexpr int64_t maxScratch = int64_t(1) << 30;
 constexpr int64_t maxPhases = 64;
-constexpr size_t maxRank = 8;
+constexpr int64_t maxRank = 8;
 
 KernelArgument parseArgument(const Json &json) {
   KernelArgument argument;
@@ -26,8 +27,10 @@ KernelArgument parseArgument(const Json &json) {
   if (!type)
     fail("kernel object: expected an element type for ", argument.name, ", got '", typeName, "'");
   argument.dtype = *type;
-  argument.shape = json.at("static_shape").get<std::vector<int64_t>>();
-  if (argument.shape.size() != json.at("rank").get<size_t>() || argument.shape.size() > maxRank)
+  for (const Json &extent : json.at("static_shape"))
+    argument.shape.push_back(integerOf(extent, concat("for each extent of ", argument.name)));
+  const int64_t rank = integerOf(json.at("rank"), concat("for the rank of ", argument.name));
+  if (static_cast<int64_t>(argument.shape.size()) != rank || rank > maxRank)
     fail("kernel object: expected as many extents as the rank of ", argument.name, ", at most ",
          maxRank, ", got ", argument.shape.size());
   const std::string role = json.at("role").get<std::string>();
@@ -39,7 +42,7 @@ KernelArgument parseArgument(const Json &json) {
 }
 
 int64_t parseBounded(const Json &json, const char *key, int64_t low, int64_t high) {
-  const int64_t value = json.at(key).get<int64_t>();
+  const int64_t value = integerOf(json.at(key), concat("for ", key));
   if (value < low || value > high)
     fail("kernel object: expected ", key, " from ", low, " to ", high, ", got ", value);
   return value;
@@ -111,7 +114,7 @@ KernelInfo KernelInfo::parse(std::string_view text) {
   KernelInfo info;
   try {
     const Json json = Json::parse(text);
-    const int abi = json.at("abi").get<int>();
+    const int64_t abi = integerOf(json.at("abi"), "for abi");
     if (abi != abiVersion)
       fail("kernel object: expected version ", abiVersion, " of the kernel interface, got ", abi,
            "; compile the kernel with this version of flashc");

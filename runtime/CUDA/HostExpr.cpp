@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/HostExpr.h"
 #include "runtime/Support/Error.h"
+#include "runtime/Support/JsonInteger.h"
 
 #include <algorithm>
 #include <iterator>
@@ -40,12 +41,7 @@ struct HostExpr::Parser {
   }
 
   static Node parseInteger(const Json &json) {
-    // Unsigned values beyond int64 would change their sign on the way.
-    if (!json.is_number_integer() ||
-        (json.is_number_unsigned() && json.get<uint64_t>() > uint64_t(INT64_MAX)))
-      fail("kernel object: expected a 64-bit integer or an array in a size expression, got ",
-           json.is_number() ? "another number" : json.type_name());
-    return {Op::Constant, json.get<int64_t>(), 0, 0};
+    return {Op::Constant, integerOf(json, "or an array in a size expression"), 0, 0};
   }
 
   Node parseArray(const Json &json, int depth) {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/LaunchPlan.h"
 #include "runtime/Support/Error.h"
+#include "runtime/Support/JsonInteger.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,7 @@ constexpr int64_t maxSharedBytes = int64_t(1) << 20;
 constexpr int64_t maxParameterBytes = 4096; // what every driver takes
 
 unsigned parseBounded(const Json &json, const char *key, int64_t low, int64_t high) {
-  const int64_t value = json.at(key).get<int64_t>();
+  const int64_t value = integerOf(json.at(key), concat("for ", key));
   if (value < low || value > high)
     fail("kernel object: expected ", key, " from ", low, " to ", high, ", got ", value);
   return static_cast<unsigned>(value);

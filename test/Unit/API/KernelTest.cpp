@@ -167,6 +167,15 @@ TEST(KernelInfo, RefusesWhatItDoesNotUnderstand) {
   EXPECT_ERROR(KernelInfo::parse(replaced("\"lse\"", "\"alibi\"")), "expected rank 1 for alibi");
   EXPECT_ERROR(KernelInfo::parse(replaced("\"rank\":4", "\"rank\":5")), "as many extents");
   EXPECT_ERROR(KernelInfo::parse(replaced("output", "outlet")), "role input or output");
+  // Numbers that no 64-bit integer is.
+  EXPECT_ERROR(KernelInfo::parse(replaced("\"abi\":1", "\"abi\":1e82")),
+               "expected a 64-bit integer for abi");
+  EXPECT_ERROR(KernelInfo::parse(replaced("\"phases\":2", "\"phases\":2.5")), "integer for phases");
+  EXPECT_ERROR(KernelInfo::parse(replaced("\"rank\":4", "\"rank\":4.5")),
+               "integer for the rank of q");
+  EXPECT_ERROR(KernelInfo::parse(replaced("[-1,", "[-16666666666666666666666,")),
+               "integer for each extent of q");
+  EXPECT_ERROR(KernelInfo::parse(replaced("[-1,", "[18446744073709551615,")), "another number");
 }
 
 } // namespace
