@@ -134,9 +134,7 @@ LogicalResult Distributor::lower(Operation &op) {
         return success();
       })
       .Case([&](tile::AllOp all) {
-        Value yes;
-        addConjuncts(all.getSource(), yes);
-        scalars.map(all.getResult(), t.barrierAnd(yes));
+        scalars.map(all.getResult(), t.barrierAnd(computeConjunction(all.getSource())));
         return success();
       })
       .Case([&](tile::StoreOp store) {
@@ -190,17 +188,26 @@ bool Distributor::divideSmall(Operation *op) {
   return true;
 }
 
-void Distributor::addConjuncts(Value tile, Value &all) {
-  if (auto both = tile.getDefiningOp<arith::AndIOp>()) {
-    addConjuncts(both.getLhs(), all);
-    addConjuncts(both.getRhs(), all);
-    return;
+Value Distributor::computeConjunction(Value tile) {
+  Value all;
+  // Without a recursion, and each condition once: expressions may be long, and use a value more than once.
+  llvm::SmallDenseSet<Value> seen;
+  SmallVector<Value> pending = {tile};
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (auto both = next.getDefiningOp<arith::AndIOp>()) {
+      pending.append({both.getRhs(), both.getLhs()});
+      continue;
+    }
+    if (auto broadcast = next.getDefiningOp<tile::BroadcastOp>())
+      next = broadcast.getSource(); // once per row
+    unsigned size = ThreadTile(cast<RankedTensorType>(next.getType())).size();
+    for (unsigned e = 0; e < size; ++e)
+      all = all ? t.both(all, get(next, e)) : get(next, e);
   }
-  if (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>())
-    tile = broadcast.getSource(); // once per row
-  unsigned size = ThreadTile(cast<RankedTensorType>(tile.getType())).size();
-  for (unsigned e = 0; e < size; ++e)
-    all = all ? t.both(all, get(tile, e)) : get(tile, e);
+  return all;
 }
 
 void Distributor::computeProductsBefore(Operation *op) {

@@ -116,8 +116,8 @@ private:
   /// What is used inside `op` and defined before it is computed here, where it is visible to both.
   void computeCaptures(mlir::Operation &op);
   void computeAll(mlir::Value tile);
-  /// all &= the elements of `tile` that the thread holds.
-  void addConjuncts(mlir::Value tile, mlir::Value &all);
+  /// Whether all elements of a mask that the thread holds are true.
+  mlir::Value computeConjunction(mlir::Value tile);
   /// Products read shared memory before the threads meet next, after which it may be written.
   void computeProductsBefore(mlir::Operation *op);
 

@@ -5,6 +5,7 @@
 #   mask     i1 from a loaded tile, read past a dot
 #   rows     i1 on rows, broadcast               coords   indices from coordinates alone, read past a dot
 #   masks    comparisons of positions, all of which must hold
+#   all      i1 conditions, all of which must hold in the block (GPUs)
 #   gather   each index gathered by the one before it
 import sys
 
@@ -56,6 +57,12 @@ elif kind in ("mask", "coords", "masks"):
     load("b")
     lines.append(f"%dot = tile.dot %a, %b {{transpose_b}} : {F32}, {F32} -> {F32}")
     lines.append(f"%all = arith.select %m{n}, %dot, %dot : {I1}, {F32}")
+    result = "%all"
+elif kind == "all":
+    lines.append(f"%m0 = arith.cmpf ogt, %x0, %x0 : {F32}")
+    chain("m", "arith.andi", "", I1)
+    lines.append(f"%held = tile.all %m{n} : {I1}")
+    lines.append(f"%all = arith.select %held, %x0, %x0 : {F32}")
     result = "%all"
 elif kind == "gather":
     lines.append(f"%i0 = tile.coords %c0 dim 1 : {INDEX}")
