@@ -4,9 +4,11 @@
 //
 // oneTBB's threads, one set per process, started at the first parallel loop.
 // The calling thread always takes part and waits only for helpers that have
-// begun, so nested loops and loops of many user threads at once cannot
-// deadlock. A forked child has none of its parent's threads; where the parent
-// had run a loop on several, the child's callers do theirs alone.
+// begun, so loops of many user threads at once cannot deadlock. Helpers stay
+// awake for a millisecond after a loop, so that short loops in a row do not
+// wait for threads to wake; a loop inside another's body is its caller's alone.
+// A forked child has none of its parent's threads; where the parent had run a
+// loop on several, the child's callers do theirs alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FLASHC_RUNTIME_CPU_THREADPOOL_H
