@@ -236,8 +236,13 @@ public:
     }
     Value tile = local, split = zero;
     if (shape.forEachPart) {
-      tile = div(local, n.parts);
-      split = rem(local, n.parts);
+      if (shape.isOnDevice) {
+        tile = div(local, n.parts);
+        split = rem(local, n.parts);
+      } else { // heads that lie side by side share pages, which a core knows few of
+        tile = rem(local, n.tiles);
+        split = div(local, n.tiles);
+      }
     }
     p.memoryBatch = isPacked ? zero : p.sequence;
     p.qOffset = n.qOffset;
