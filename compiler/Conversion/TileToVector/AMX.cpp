@@ -148,7 +148,7 @@ void flashc::emitAMXRows(Context &c, const Buffer &left, const Buffer &right, Va
     readAhead.emit(c, stepOf(c, x.div(row, kAMXSize), left.rows / kAMXSize, k, depth));
     return {sum};
   };
-  amx.store(emitSums(c, {amx.zero()}, depth, step)[0], result, zero, zero);
+  amx.store(emitSums(c, {amx.zero()}, depth, step)[0], result, row, zero);
 }
 
 void flashc::emitAMXByParity(Context &c, Value evens, Value odds, const Buffer &right, Value column,

@@ -26,8 +26,8 @@ void emitAMXBlock(Context &c, const Buffer &left, const Buffer &right, mlir::Val
                   mlir::Value column, int64_t rowTiles, int64_t columnTiles, int64_t depth,
                   const AMXResult &result);
 
-/// Computes 16 rows of left, from `row` on, times the 16 columns of right, and stores them to `result`. The rows of left
-/// may be an array's own.
+/// Computes 16 rows of left, from `row` on, times the 16 columns of right, and stores them to the same rows of `result`.
+/// The rows of left may be an array's own.
 void emitAMXRows(Context &c, const Buffer &left, const Buffer &right, mlir::Value row,
                  int64_t depth, mlir::Value result, const ReadAhead &readAhead);
 

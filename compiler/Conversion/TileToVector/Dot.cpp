@@ -170,21 +170,36 @@ private:
   }
 
   /// The product as b * a^T, some rows of b after the other as they lie in memory; it is transposed on its way to the
-  /// result.
+  /// result, half of the result's rows at a time: there may be no others, and a block's vectors leave registers free.
   void emitTransposedProduct() {
+    constexpr int64_t half = kAMXSize / 2;
     Index x(c.b, c.loc);
     int64_t pairs = llvm::alignTo(llvm::divideCeil(depth, 2), kAMXSize);
-    Value memory = c.allocate(RankedTensorType::get({kAMXSize, kAMXSize}, c.b.getF32Type())).memory;
-    emitLoop(c, x.constant(0), x.constant(b.rows), kAMXSize, [&](Value key) {
+    Value memory = c.allocate(RankedTensorType::get({b.rows, kAMXSize}, c.b.getF32Type())).memory;
+    Value hasMore = x.lt(x.constant(half), c.rowsOf(op.getResult()));
+    auto forEachBlockOfKeys = [&](llvm::function_ref<void(Value)> body) {
+      emitLoop(c, x.constant(0), x.constant(b.rows), kAMXSize, body);
+    };
+    forEachBlockOfKeys([&](Value key) {
       emitAMXRows(c, b, a, key, pairs, memory, readAhead);
-      SmallVector<Value> block;
-      for (int64_t r = 0; r < kAMXSize; ++r)
-        block.push_back(
-            vector::LoadOp::create(c.b, c.loc, f32Vector(), memory,
-                                   ValueRange{Index(c.b, c.loc).constant(r), x.constant(0)}));
-      for (auto [r, scores] : llvm::enumerate(emitTranspose(c, block)))
-        storeResult(scores, Index(c.b, c.loc).constant(static_cast<int64_t>(r)), key);
+      emitTransposedRows(memory, key, 0, half);
     });
+    auto branch = scf::IfOp::create(c.b, c.loc, hasMore, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPointToStart(branch.thenBlock());
+    forEachBlockOfKeys([&](Value key) { emitTransposedRows(memory, key, half, kAMXSize); });
+  }
+
+  /// Rows [first, last) of the result, for 16 keys from `key` on, whose products are rows of `memory`.
+  void emitTransposedRows(Value memory, Value key, int64_t first, int64_t last) {
+    Index x(c.b, c.loc);
+    SmallVector<Value> block;
+    for (int64_t r = 0; r < kAMXSize; ++r)
+      block.push_back(vector::LoadOp::create(c.b, c.loc, f32Vector(), memory,
+                                             ValueRange{x.add(key, r), x.constant(0)}));
+    SmallVector<Value> scores = emitTranspose(c, block);
+    for (int64_t r = first; r < last; ++r)
+      storeResult(scores[r], x.constant(r), key);
   }
 
   /// The product with rows of b as they lie in memory, even columns and odd ones apart. Each multiplies the other

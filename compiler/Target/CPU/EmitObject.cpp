@@ -32,7 +32,6 @@
 #include "llvm/Transforms/Scalar/ADCE.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/GVN.h"
-#include "llvm/Transforms/Scalar/IndVarSimplify.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopRotation.h"
@@ -146,11 +145,9 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   fpm.addPass(llvm::SimplifyCFGPass());
   fpm.addPass(llvm::InstCombinePass());
   // scf.for lowers to loops that test at the top; LICM needs them rotated to hoist loads.
-  llvm::LoopPassManager lpm;
-  lpm.addPass(llvm::LoopRotatePass());
-  lpm.addPass(llvm::LICMPass(llvm::LICMOptions()));
-  lpm.addPass(llvm::IndVarSimplifyPass(/*WidenIndVars=*/false));
-  fpm.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(lpm), /*UseMemorySSA=*/true));
+  fpm.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LoopRotatePass()));
+  fpm.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
+                                                    /*UseMemorySSA=*/true));
   fpm.addPass(llvm::GVNPass());
   fpm.addPass(llvm::InstCombinePass());
   fpm.addPass(llvm::ADCEPass());
