@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <pthread.h>
+#include <sched.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 #include <thread>
@@ -62,6 +63,21 @@ template <typename Condition> bool waitAwake(Condition isDone, Clock::duration l
     if (waited > kSpin)
       std::this_thread::yield();
   }
+}
+
+/// Moves the calling thread away if it is on `processor`, where the thread that waits for it works: some systems leave
+/// both there for as long as either of them sleeps now and then, whatever others are idle.
+void leaveProcessor(int processor) {
+  if (sched_getcpu() != processor)
+    return;
+  cpu_set_t allowed, others;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return; // there are more processors than a set holds
+  others = allowed;
+  CPU_CLR(processor, &others);
+  // Where it is now it stays for a while once it may be anywhere again.
+  if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+    sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 /// Whether the thread is inside a loop's body.
@@ -113,6 +129,7 @@ public:
   }
 
   void run(Loop &loop, int helpers) {
+    callersProcessor = sched_getcpu();
     current = &loop;
     ++generation;
     if (const int missing = helpers - present; missing > 0) {
@@ -148,6 +165,7 @@ private:
   }
 
   void join(int worker) noexcept {
+    leaveProcessor(callersProcessor);
     ++joined;
     if (Loop *loop = current)
       loop->work(worker);
@@ -162,6 +180,7 @@ private:
   // In one order for all threads: each of the two sides writes one and then reads the other's.
   std::atomic<Loop *> current{nullptr};
   std::atomic<uint64_t> generation{0};
+  std::atomic<int> callersProcessor{-1};
   std::atomic<int> joined{0};  // helpers that may be inside `current`
   std::atomic<int> present{0}; // helpers that have been asked for and have not left
   std::atomic<bool> isClosed{false};

@@ -6,7 +6,10 @@
 #include "runtime/CPU/ThreadPool.h"
 
 #include <atomic>
+#include <chrono>
 #include <gtest/gtest.h>
+#include <mutex>
+#include <sched.h>
 #include <set>
 #include <stdexcept>
 #include <sys/wait.h>
@@ -52,6 +55,41 @@ TEST(ThreadPool, AWorkerIsOneThread) {
   if (!threadsOf[0].empty()) {
     EXPECT_EQ(*threadsOf[0].begin(), std::this_thread::get_id());
   }
+}
+
+/// Helpers that leave the caller's processor may use all others afterwards, and that one.
+TEST(ThreadPool, ThreadsKeepTheirProcessors) {
+  auto processors = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    return CPU_COUNT(&set);
+  };
+  const int all = processors();
+  for (int repeat = 0; repeat < 200; ++repeat)
+    parallelFor(8, 0, [&](int64_t, int) { EXPECT_EQ(processors(), all); });
+  EXPECT_EQ(processors(), all);
+}
+
+/// Helpers wait awake for the next loop, and are asleep for one after a pause.
+TEST(ThreadPool, LoopsAfterPausesAreWhole) {
+  std::atomic<int64_t> sum{0};
+  for (int pause : {0, 50, 500, 900, 1000, 1100, 2000, 5000}) // in us
+    for (int repeat = 0; repeat < 10; ++repeat) {
+      parallelFor(11, 0, [&](int64_t index, int) { sum += index; });
+      std::this_thread::sleep_for(std::chrono::microseconds(pause));
+    }
+  EXPECT_EQ(sum, 8 * 10 * 55);
+}
+
+TEST(ThreadPool, ALoopInABodyIsItsCallersAlone) {
+  parallelFor(20, 0, [&](int64_t, int) {
+    const std::thread::id caller = std::this_thread::get_id();
+    parallelFor(5, 0, [&](int64_t, int worker) {
+      EXPECT_EQ(worker, 0);
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+    });
+  });
 }
 
 TEST(ThreadPool, NestedLoopsOfManyThreadsEnd) {
