@@ -236,12 +236,14 @@ public:
     }
     Value tile = local, split = zero;
     if (shape.forEachPart) {
-      if (shape.isOnDevice) {
-        tile = div(local, n.parts);
-        split = rem(local, n.parts);
-      } else { // heads that lie side by side share pages, which a core knows few of
-        tile = rem(local, n.tiles);
-        split = div(local, n.tiles);
+      tile = div(local, n.parts);
+      split = rem(local, n.parts);
+      if (!shape.isOnDevice) {
+        // Heads that lie side by side share pages, which a core knows few of.
+        auto layout = memref::ExtractStridedMetadataOp::create(b, loc, memory.k);
+        Value areTogether = x.lt(layout.getStrides()[2], layout.getStrides()[1]);
+        tile = x.select(areTogether, x.rem(local, n.tiles), tile);
+        split = x.select(areTogether, x.div(local, n.tiles), split);
       }
     }
     p.memoryBatch = isPacked ? zero : p.sequence;
