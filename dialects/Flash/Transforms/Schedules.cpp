@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Flash/Transforms/Schedules.h"
+#include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/KernelFrame.h"
 
 using namespace mlir;
@@ -38,6 +39,11 @@ ScheduleSizes flashc::flash::toSizes(ScheduleAttr schedule) {
 
 ScheduleAttr flashc::flash::scheduleOf(Operation *op) {
   return op->getParentOfType<func::FuncOp>()->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+}
+
+bool flashc::flash::isFor(Operation *op, TargetKind kind) {
+  const TargetInfo *target = targetOf(op);
+  return target && target->kind == kind;
 }
 
 ScheduleProblem flashc::flash::problemOf(AttentionOp op) {

@@ -31,6 +31,8 @@ static_assert(toSizes(ValueCopy::Ahead) == ScheduleSizes::ValueCopy::Ahead &&
 
 /// The schedule of the kernel around `op`; null where it has none.
 ScheduleAttr scheduleOf(mlir::Operation *op);
+/// Whether `op` is compiled for a target of `kind`; false where no target is named.
+bool isFor(mlir::Operation *op, TargetKind kind);
 /// What the schedule of `op` must serve.
 ScheduleProblem problemOf(AttentionOp op);
 

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KeyRanges.h"
 #include "dialects/Flash/Transforms/OptimisticLoops.h"
@@ -21,11 +20,6 @@ using namespace flashc;
 using namespace flashc::flash;
 
 namespace {
-
-bool isOnCPU(Operation *op) {
-  const TargetInfo *target = targetOf(op);
-  return target && target->kind == TargetKind::CPU;
-}
 
 void split(scf::ForOp loop, OnlineAttentionOp op) {
   OpBuilder b(loop);
@@ -64,7 +58,7 @@ void split(scf::ForOp loop, OnlineAttentionOp op) {
   }
   // On GPUs a row max, which is asked for rarely, takes the exact strategy. On CPUs score expressions do: some make
   // the first keys the least of a row, as ALiBi does, and would have every tile computed twice.
-  bool isCPU = isOnCPU(op);
+  bool isCPU = isFor(op, TargetKind::CPU);
   bool isExact = !isOptimistic(op) || (isCPU ? !op.getScore().empty() : bool(op.getRowMax()));
   ValueRange results = isExact ? emitLoops(b, loop, loops, loop.getInitArgs(), {})
                        : isCPU ? emitOptimisticFull(b, loop, op, loops, begin, end)

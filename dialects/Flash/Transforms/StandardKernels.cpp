@@ -7,7 +7,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
 #include "dialects/Flash/Transforms/Schedules.h"
@@ -251,8 +250,7 @@ LogicalResult flashc::flash::tileStandard(func::FuncOp func, AttentionOp op) {
   if (op.getPageTable())
     return op.emitOpError() << "expected the online strategy with page_table, got standard";
   // A matrix per sequence has a size that lengths say, which lie where the host cannot read them.
-  const TargetInfo *target = targetOf(func);
-  if (op.getCuSeqlensQ() && target && target->kind == TargetKind::GPU)
+  if (op.getCuSeqlensQ() && isFor(op, TargetKind::GPU))
     return op.emitOpError() << "expected the online strategy for packed sequences on GPUs, got "
                                "standard; leave the strategy out";
   StandardKernels(func, op).emit();

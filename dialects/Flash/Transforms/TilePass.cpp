@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Target/GPUSchedules.h"
-#include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
 #include "dialects/Flash/Transforms/PartStates.h"
@@ -143,8 +142,7 @@ public:
 
   LogicalResult emit() {
     GridShape tiles = {schedule.getTile()[0], schedule.getRows(), schedule.getSplit(), false};
-    const TargetInfo *target = targetOf(func);
-    if (target && target->kind == TargetKind::GPU) {
+    if (isFor(op, TargetKind::GPU)) {
       tiles.isOnDevice = true;
       tiles.headsTogether = op.getMask().empty() ? 1 : kHeadsTogether;
       tiles.mostParts = kMostParts;

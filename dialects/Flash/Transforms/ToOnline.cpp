@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/Transforms/Passes.h"
 #include "dialects/Flash/Transforms/Schedules.h"
 #include "mlir/IR/Builders.h"
@@ -21,10 +20,7 @@ using namespace flashc::flash;
 namespace {
 
 /// GPUs have an instruction for exp2 only; on CPUs exp costs one operation more and is more accurate.
-int32_t exponentBase(Operation *op) {
-  const TargetInfo *target = targetOf(op);
-  return target && target->kind == TargetKind::GPU ? 2 : 0;
-}
+int32_t exponentBase(Operation *op) { return isFor(op, TargetKind::GPU) ? 2 : 0; }
 
 void rewrite(AttentionOp op) {
   OpBuilder b(op);
