@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/Ptxas.h"
+#include "runtime/CUDA/PTXParts.h"
 #include "runtime/Cache/ContentHash.h"
 #include "runtime/Cache/DiskCache.h"
 #include "runtime/Support/Error.h"
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <spawn.h>
 #include <sstream>
@@ -41,7 +43,7 @@ public:
     std::filesystem::remove_all(root, ignored);
   }
 
-  std::string file(const char *name) const { return root + '/' + name; }
+  std::string file(const std::string &name) const { return root + '/' + name; }
 
 private:
   std::string root;
@@ -52,12 +54,34 @@ std::string readFile(const std::string &path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// The environment for ptxas: it asks for much memory bit by bit, and takes a tenth less time where that comes in large
+/// pages.
+std::vector<std::string> environment() {
+  constexpr std::string_view name = "GLIBC_TUNABLES=";
+  std::vector<std::string> variables;
+  bool isSet = false;
+  for (char **variable = environ; variable && *variable; ++variable) {
+    variables.emplace_back(*variable);
+    isSet |= variables.back().starts_with(name);
+  }
+  if (!isSet)
+    variables.push_back(concat(name, "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"));
+  return variables;
+}
+
+/// For C: ends with a null pointer.
+std::vector<char *> pointersTo(const std::vector<std::string> &words) {
+  std::vector<char *> pointers;
+  for (const std::string &word : words)
+    pointers.push_back(const_cast<char *>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 /// Runs a program with its output in the file `log`; returns whether it succeeded.
 bool run(const std::vector<std::string> &words, const std::string &log) {
-  std::vector<char *> arguments;
-  for (const std::string &word : words)
-    arguments.push_back(const_cast<char *>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<std::string> variables = environment();
+  const std::vector<char *> arguments = pointersTo(words), variablePointers = pointersTo(variables);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -65,8 +89,8 @@ bool run(const std::vector<std::string> &words, const std::string &log) {
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   pid_t child = 0;
-  const int code =
-      posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
+  const int code = posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(),
+                               variablePointers.data());
   posix_spawn_file_actions_destroy(&actions);
   if (code != 0)
     return false;
@@ -136,6 +160,43 @@ bool hasSeveralKernels(std::string_view ptx) {
   return first != std::string_view::npos && ptx.find(mark, first + 1) != std::string_view::npos;
 }
 
+std::string readLog(const std::string &path) {
+  std::string log = readFile(path);
+  log.resize(log.find_last_not_of("\n ") + 1);
+  return log;
+}
+
+std::vector<std::byte> readCubin(const std::string &path) {
+  const std::string cubin = readFile(path);
+  const auto *begin = reinterpret_cast<const std::byte *>(cubin.data());
+  return {begin, begin + cubin.size()};
+}
+
+/// One run of ptxas, on files whose names begin with `stem`.
+struct Assembling {
+  std::string stem;
+  std::vector<std::string> options;
+
+  /// The name of the file with the code of `ptx`. Throws Error with ptxas's log.
+  std::string run(const std::string &ptxas, std::string_view ptx, const std::string &arch) const {
+    {
+      std::ofstream out(stem + ".ptx", std::ios::binary);
+      out.write(ptx.data(), static_cast<std::streamsize>(ptx.size()));
+      if (!out.flush())
+        fail(stem, ".ptx: expected to write PTX for ptxas, got a failure; check the free space, or "
+                   "set TMPDIR to another folder");
+    }
+    std::vector<std::string> words = {ptxas, "-arch=" + arch, stem + ".ptx", "-o", stem + ".cubin"};
+    words.insert(words.end(), options.begin(), options.end());
+    std::error_code error;
+    if (!flashc::run(words, stem + ".log") ||
+        std::filesystem::file_size(stem + ".cubin", error) == 0 || error)
+      fail("expected PTX that ptxas compiles for ", arch, ", got an error:\n",
+           readLog(stem + ".log"));
+    return stem + ".cubin";
+  }
+};
+
 } // namespace
 
 std::string readRelease(std::string_view version) {
@@ -151,6 +212,7 @@ Ptxas::Ptxas() {
   for (const std::string &candidate : candidates())
     if (::access(candidate.c_str(), X_OK) == 0) {
       path = candidate;
+      linker = std::filesystem::path(candidate).replace_filename("nvlink").string();
       try {
         versionText = versionOf(path);
       } catch (const Error &error) {
@@ -171,27 +233,34 @@ std::vector<std::byte> Ptxas::compile(std::string_view ptx, const std::string &a
   if (!isAvailable())
     throw Error(why);
   const TemporaryFolder folder;
-  {
-    std::ofstream out(folder.file("kernel.ptx"), std::ios::binary);
-    out.write(ptx.data(), static_cast<std::streamsize>(ptx.size()));
-    if (!out.flush())
-      fail(folder.file("kernel.ptx"), ": expected to write PTX for ptxas, got a failure; check the "
-                                      "free space, or set TMPDIR to another folder");
+  const std::vector<PTXPart> parts = divideAtFunctions(ptx, arch);
+  if (parts.empty() || ::access(linker.c_str(), X_OK) != 0) {
+    Assembling whole = {folder.file("kernel"), {}};
+    // The code is the same, and somebody waits for it: a thread per kernel, up to the machine's.
+    if (hasSeveralKernels(ptx) && knowsSplitCompile(versionText))
+      whole.options.insert(whole.options.end(), {"--split-compile", "0"});
+    return readCubin(whole.run(path, ptx, arch));
   }
-  std::vector<std::string> words = {path, "-arch=" + arch, folder.file("kernel.ptx"), "-o",
-                                    folder.file("kernel.cubin")};
-  // The code is the same, and somebody waits for it: a thread per kernel, up to the machine's.
-  if (hasSeveralKernels(ptx) && knowsSplitCompile(versionText))
-    words.insert(words.end(), {"--split-compile", "0"});
-  const bool isGood = run(words, folder.file("log"));
-  const std::string cubin = isGood ? readFile(folder.file("kernel.cubin")) : "";
-  if (cubin.empty()) {
-    std::string log = readFile(folder.file("log"));
-    log.resize(log.find_last_not_of("\n ") + 1);
-    fail("expected PTX that ptxas compiles for ", arch, ", got an error:\n", log);
+  std::vector<std::future<std::string>> objects;
+  for (size_t n = 0; n < parts.size(); ++n) {
+    Assembling part = {folder.file(concat("part", n)), {"-c"}};
+    if (parts[n].mostRegisters)
+      part.options.push_back(concat("-maxrregcount=", parts[n].mostRegisters));
+    objects.push_back(std::async(std::launch::async, [this, &arch, part, text = parts[n].text] {
+      return part.run(path, text, arch);
+    }));
   }
-  const auto *begin = reinterpret_cast<const std::byte *>(cubin.data());
-  return {begin, begin + cubin.size()};
+  for (const std::future<std::string> &object : objects)
+    object.wait(); // whichever fails: the folder is theirs
+  std::vector<std::string> words = {linker, "-arch=" + arch};
+  for (std::future<std::string> &object : objects)
+    words.push_back(object.get());
+  const std::string cubin = folder.file("kernel.cubin");
+  words.insert(words.end(), {"-o", cubin});
+  if (!run(words, folder.file("log")) || !std::filesystem::exists(cubin))
+    fail("expected parts that nvlink links for ", arch, ", got an error:\n",
+         readLog(folder.file("log")));
+  return readCubin(cubin);
 }
 
 } // namespace flashc

@@ -2,9 +2,9 @@
 //
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
-// The program ptxas compiles PTX as a whole, as the driver does. nvJitLink
-// compiles it to be linked: kernels keep to a calling convention then, which
-// costs registers and forbids setmaxnreg.
+// The program ptxas compiles PTX as a whole, as the driver does, or function by
+// function. nvJitLink compiles it to be linked: kernels keep to a calling
+// convention then, which costs registers and forbids setmaxnreg.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FLASHC_RUNTIME_CUDA_PTXAS_H
@@ -34,14 +34,15 @@ public:
   /// What it says of itself; "" where there is none.
   const std::string &version() const { return versionText; }
 
-  /// The cubin of `ptx` for `arch` ("sm_90a"). Throws Error with its log when the PTX is not
+  /// The cubin of `ptx` for `arch` ("sm_90a"). Functions that kernels call are assembled beside them, where that
+  /// costs the kernels nothing and the toolkit has nvlink to join them. Throws Error with its log when the PTX is not
   /// acceptable, and with reason() where there is no ptxas.
   std::vector<std::byte> compile(std::string_view ptx, const std::string &arch) const;
 
 private:
   Ptxas();
 
-  std::string path, why, versionText;
+  std::string path, linker, why, versionText;
 };
 
 } // namespace flashc

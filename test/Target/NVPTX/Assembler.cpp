@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Assembler.h"
+#include "runtime/CUDA/PTXParts.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -12,6 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <regex>
 #include <sstream>
@@ -135,21 +137,43 @@ std::vector<SassLoop> findSassLoops(std::string_view listing) {
 
 Assembly assemble(const std::string &ptxas, const std::string &cuobjdump, std::string_view ptx,
                   std::string_view arch) {
-  TemporaryFile source("ptx"), cubin("cubin"), output("log");
-  source.write(ptx);
+  const std::string archOption = "-arch=" + std::string(arch);
+  std::vector<PTXPart> parts = divideAtFunctions(ptx, arch);
+  const bool isDivided = !parts.empty();
+  if (!isDivided)
+    parts.push_back({std::string(ptx), 0});
   Assembly result;
-  int status = runProgram(
-      ptxas, {"-arch=" + std::string(arch), "-v", source.name().str(), "-o", cubin.name().str()},
-      output);
-  result.succeeded = status == 0;
-  result.log = output.read();
+  result.succeeded = true;
+  std::vector<std::unique_ptr<TemporaryFile>> objects;
+  for (const PTXPart &part : parts) {
+    TemporaryFile source("ptx"), output("log");
+    objects.push_back(std::make_unique<TemporaryFile>("cubin"));
+    source.write(part.text);
+    std::vector<std::string> arguments = {archOption, "-v", source.name().str(), "-o",
+                                          objects.back()->name().str()};
+    if (isDivided)
+      arguments.push_back("-c");
+    if (part.mostRegisters)
+      arguments.push_back("-maxrregcount=" + std::to_string(part.mostRegisters));
+    result.succeeded &= runProgram(ptxas, arguments, output) == 0;
+    result.log += output.read();
+    TemporaryFile listing("sass");
+    if (!result.succeeded || cuobjdump.empty() ||
+        runProgram(cuobjdump, {"-sass", objects.back()->name().str()}, listing) != 0)
+      continue;
+    result.hasListing = true;
+    llvm::append_range(result.loops, findSassLoops(listing.read()));
+  }
   result.spillBytes = countSpillBytes(result.log);
-  if (!result.succeeded || cuobjdump.empty())
+  const std::string nvlink = findToolkitProgram("nvlink");
+  if (!isDivided || !result.succeeded || nvlink.empty())
     return result;
-  TemporaryFile listing("sass");
-  result.hasListing = runProgram(cuobjdump, {"-sass", cubin.name().str()}, listing) == 0;
-  if (result.hasListing)
-    result.loops = findSassLoops(listing.read());
+  TemporaryFile cubin("cubin"), output("log");
+  std::vector<std::string> arguments = {archOption, "-o", cubin.name().str()};
+  for (const auto &object : objects)
+    arguments.push_back(object->name().str());
+  result.succeeded = runProgram(nvlink, arguments, output) == 0;
+  result.log += output.read();
   return result;
 }
 

@@ -33,13 +33,13 @@ std::vector<SassLoop> findSassLoops(std::string_view listing);
 /// What came of assembling.
 struct Assembly {
   bool succeeded = false;
-  std::string log;        ///< of ptxas -v
+  std::string log;        ///< of ptxas -v, and nvlink's
   int64_t spillBytes = 0; ///< stores and loads, of all functions
   bool hasListing = false;
   std::vector<SassLoop> loops; ///< with a listing
 };
 
-/// Assembles `ptx`; lists its code where `cuobjdump` is not "".
+/// Assembles `ptx` as the runtime does, functions beside the kernels that call them; lists its code where `cuobjdump` is not "".
 Assembly assemble(const std::string &ptxas, const std::string &cuobjdump, std::string_view ptx,
                   std::string_view arch);
 

@@ -49,6 +49,34 @@ TEST(PtxasTest, CompilesSeveralKernels) {
   EXPECT_THAT(cubin, HasSubstr(".text.merge"));
 }
 
+/// A kernel that calls a function beside it.
+std::string ptxWithFunction(const std::string &body = "  ret;\n") {
+  std::string ptx = kernelPTX("sm_80");
+  ptx.replace(ptx.find(".visible .entry"), 0,
+              ".visible .func again(\n  .param .b64 number\n)\n;\n");
+  ptx.replace(ptx.rfind("  ret;"), 0,
+              "  {\n  .param .b64 p0;\n  st.param.b64 [p0], %rd1;\n  call.uni again, (p0);\n  }\n");
+  return ptx + ".visible .func again(\n  .param .b64 number\n)\n{\n" + body + "}\n";
+}
+
+TEST(PtxasTest, CompilesFunctionsApartAndLinksThem) {
+  FLASHC_NEED_TOOLKIT();
+  const ScratchDirectory scratch;
+  ::setenv("TMPDIR", scratch.path("").c_str(), 1);
+  for (const char *arch : {"sm_80", "sm_90a", "sm_120"}) {
+    const std::string cubin = asText(Ptxas::get().compile(ptxWithFunction(), arch));
+    EXPECT_THAT(cubin, HasSubstr(".text.attention"));
+    EXPECT_THAT(cubin, HasSubstr("again"));
+  }
+  // What is wrong in a part is told, and nothing left behind.
+  EXPECT_THAT([] { Ptxas::get().compile(ptxWithFunction("  wrong;\n"), "sm_90"); },
+              ThrowsMessage<Error>(::testing::AllOf(
+                  StartsWith("expected PTX that ptxas compiles for sm_90, got an error:\n"),
+                  HasSubstr("part1.ptx"))));
+  EXPECT_EQ(scratch.fileCount(), 0u);
+  ::unsetenv("TMPDIR");
+}
+
 TEST(PtxasTest, WorksWhereTheProgramReapsItsChildren) {
   FLASHC_NEED_TOOLKIT();
   Ptxas::get();
@@ -100,6 +128,37 @@ TEST(PtxasDeathTest, AssemblesKernelsSideBySideWhereItCan) {
   EXPECT_EXIT(tell("13.0", two), ::testing::ExitedWithCode(0), "extra: --split-compile 0\\.");
   EXPECT_EXIT(tell("13.0", one), ::testing::ExitedWithCode(0), "extra: \\.");
   EXPECT_EXIT(tell("12.4", two), ::testing::ExitedWithCode(0), "extra: \\.");
+}
+
+TEST(PtxasDeathTest, LinksWhereTheToolkitCan) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const ScratchDirectory scratch;
+  const auto install = [&](const std::string &folder, const char *program,
+                           const std::string &text) {
+    std::filesystem::create_directories(scratch.path(folder + "/bin"));
+    ::chmod(scratch.write(folder + "/bin/" + program, "#!/bin/sh\n" + text).c_str(), 0755);
+  };
+  const std::string ptxas = "[ $1 = --version ] && exec echo release 13.0, V\n"
+                            "to=$4\nname=$(basename $2)\nshift 4\necho \"$name $*.\" >$to\n";
+  for (const char *folder : {"alone", "whole", "broken"})
+    install(folder, "ptxas", ptxas);
+  install("whole", "nvlink", "cat $2 $3 >$5\n");
+  install("broken", "nvlink", "echo no such thing; exit 1\n");
+  const auto tell = [&](const char *folder, const char *arch = "sm_90") {
+    ::setenv("FLASHC_CUDA_PATH", scratch.path(folder).c_str(), 1);
+    try {
+      std::fputs(asText(Ptxas::get().compile(ptxWithFunction(), arch)).c_str(), stderr);
+    } catch (const Error &error) {
+      std::fputs(error.what(), stderr);
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(tell("alone"), ::testing::ExitedWithCode(0), "kernel.ptx \\.");
+  EXPECT_EXIT(tell("whole", "sm_80"), ::testing::ExitedWithCode(0), "kernel.ptx \\.");
+  EXPECT_EXIT(tell("whole"), ::testing::ExitedWithCode(0),
+              "part0.ptx -c\\.\npart1.ptx -c -maxrregcount=255\\.");
+  EXPECT_EXIT(tell("broken"), ::testing::ExitedWithCode(0),
+              "expected parts that nvlink links for sm_90, got an error:\nno such thing");
 }
 
 } // namespace
