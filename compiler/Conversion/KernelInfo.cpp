@@ -42,6 +42,8 @@ FailureOr<KernelFunctions> KernelFunctions::find(ModuleOp module) {
       result.grids[phase.getInt()] = func;
     else if (auto phase = func->getAttrOfType<IntegerAttr>(flash::kKernelAttrName))
       result.kernels[phase.getInt()] = func;
+    else if (auto phase = func->getAttrOfType<IntegerAttr>(flash::kRescueAttrName))
+      result.rescues[phase.getInt()] = func;
     else if (func->hasAttr(flash::kWorkspaceAttrName))
       result.workspaceSize = func;
   }
@@ -51,11 +53,16 @@ FailureOr<KernelFunctions> KernelFunctions::find(ModuleOp module) {
     return module.emitOpError() << "expected kernels with a grid each, got "
                                 << result.kernels.size() << " kernels and " << result.grids.size()
                                 << " grids";
+  for (auto &[phase, rescue] : result.rescues)
+    if (!result.kernels.count(phase))
+      return rescue.emitOpError() << "expected a kernel of phase " << phase
+                                  << ", which this function would compute points of";
   if (!module->getAttrOfType<flash::TargetAttr>(flash::kTargetAttrName))
     return module.emitOpError() << "expected the module attribute " << flash::kTargetAttrName;
-  for (auto &[phase, kernel] : result.kernels)
-    if (!kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName))
-      return kernel.emitOpError() << "expected a " << flash::kScheduleAttrName << " attribute";
+  for (auto *functions : {&result.kernels, &result.rescues})
+    for (auto &[phase, kernel] : *functions)
+      if (!kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName))
+        return kernel.emitOpError() << "expected a " << flash::kScheduleAttrName << " attribute";
   for (Type argument : result.grids.begin()->second.getFunctionType().getInputs())
     if (!isa<MemRefType>(argument))
       return module.emitOpError() << "expected kernel arguments in memory, got " << argument;

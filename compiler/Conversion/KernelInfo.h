@@ -17,10 +17,10 @@
 
 namespace flashc {
 
-/// The functions of a module of kernels: per phase the kernel and the count of its grid's points, and the size
-/// of the workspace, or null.
+/// The functions of a module of kernels: per phase the kernel and the count of its grid's points, and what computes
+/// a point exactly, where a kernel calls that; and the size of the workspace, or null.
 struct KernelFunctions {
-  std::map<int64_t, mlir::func::FuncOp> kernels, grids;
+  std::map<int64_t, mlir::func::FuncOp> kernels, grids, rescues;
   mlir::func::FuncOp workspaceSize;
 
   /// Emits an error where a phase lacks one of the two, or facts that the description needs.

@@ -550,3 +550,103 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     return
   }
 }
+
+// -----
+
+// Kernels call nothing but rescues.
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %i = nvtile.block_id
+    // expected-error @below {{expected a call from a kernel to a function with the attribute flash.rescue}}
+    func.call @other(%m, %i) : (memref<?x64xbf16>, index) -> ()
+    return
+  }
+  func.func @other(%m: memref<?x64xbf16>, %i: index) attributes {nvtile.threads = 64 : i64} {
+    return
+  }
+}
+
+// -----
+
+// A rescue has the threads of its kernel.
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %i = nvtile.block_id
+    // expected-error @below {{expected a function for the kernel's threads}}
+    func.call @exact(%m, %i) : (memref<?x64xbf16>, index) -> ()
+    return
+  }
+  func.func @exact(%m: memref<?x64xbf16>, %i: index) attributes {flash.rescue = 0 : i64, flash.schedule = #schedule, nvtile.threads = 32 : i64} {
+    return
+  }
+}
+
+// -----
+
+// It works on the kernel's memory, not on a view of it.
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %i = nvtile.block_id
+    %v = memref.cast %m : memref<?x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
+    %w = memref.cast %v : memref<?x64xbf16, strided<[64, 1]>> to memref<?x64xbf16>
+    // expected-error @below {{expected the kernel's arguments and a number}}
+    func.call @exact(%w, %i) : (memref<?x64xbf16>, index) -> ()
+    return
+  }
+  func.func @exact(%m: memref<?x64xbf16>, %i: index) attributes {flash.rescue = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    return
+  }
+}
+
+// -----
+
+// It needs the number of a point.
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %i = nvtile.block_id
+    return
+  }
+  // expected-error @below {{expected the number of a point as the last argument, got 'memref<?x64xbf16>'}}
+  func.func @exact(%m: memref<?x64xbf16>) attributes {flash.rescue = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    return
+  }
+}
+
+// -----
+
+// And a kernel whose points it computes.
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %i = nvtile.block_id
+    return
+  }
+  // expected-error @below {{expected a kernel of phase 3, which this function would compute points of}}
+  func.func @exact(%m: memref<?x64xbf16>, %i: index) attributes {flash.rescue = 3 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    return
+  }
+}

@@ -2,11 +2,11 @@
 // RUN: flash-opt %s --to-online --to-tiled --to-tile | FileCheck %s --check-prefix=TILE
 //
 // An optimistic reference: exponents are taken relative to the maxima of some keys that the loops begin with. Where that
-// was wrong, the same tiles are visited again with the exact strategy.
+// was wrong, a function of its own computes the same point with the exact strategy.
 
 module attributes {flash.target = #flash.target<"sm_80">} {
-  // CHECK-LABEL: func.func @attention_phase0
-  // CHECK:         scf.forall
+  // CHECK-LABEL: func.func @attention_phase0(
+  // CHECK:         scf.forall (%[[POINT:.*]]) in
   // The look: scores and their maxima alone, of the first 16 keys of a tile.
   // CHECK:           %[[LOOK:.*]] = scf.for
   // CHECK:             tile.load {{.*}} -> tensor<16x64xbf16>
@@ -23,19 +23,28 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   // CHECK:               {{.*}}boundary, fixed
   // All rows of the tile go one way.
   // CHECK:           %[[OK:.*]] = tile.all
-  // CHECK:           %[[STATE:.*]]:{{[23]}} = scf.if %[[OK]]
-  // CHECK:             scf.yield
+  // CHECK:           scf.if %[[OK]]
+  // CHECK:             flash.finalize %[[REFERENCE]], %
+  // CHECK:             tile.store
   // CHECK:           } else {
-  // CHECK:             scf.for
-  // CHECK:               flash.online_attention
-  // CHECK-NOT:           fixed
-  // CHECK:               boundary
-  // CHECK-NOT:           fixed
-  // CHECK:             scf.yield
-  // CHECK:           flash.finalize %{{.*}}, %[[STATE]]#
+  // CHECK-NEXT:        call @attention_phase0_exact(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[POINT]]) {flash.rescue}
+  // CHECK-NEXT:      }
+  // CHECK-NEXT:    }
+
+  // One loop over all tiles, nothing fixed.
+  // CHECK-LABEL: func.func @attention_phase0_exact(
+  // CHECK-SAME:    %[[NUMBER:[^:]*]]: index) attributes {flash.rescue = 0 : i64, flash.schedule = #flash.schedule<
+  // CHECK-NOT:     reference = optimistic
+  // CHECK-NOT:     scf.forall
+  // CHECK:         scf.for
+  // CHECK-NOT:     fixed
+  // CHECK:         flash.finalize
+  // CHECK:         tile.store
+  // CHECK-NOT:     scf.for
+  // CHECK:         return
 
   // The fixed update takes no maximum and rescales nothing.
-  // TILE-LABEL: func.func @attention_phase0
+  // TILE-LABEL: func.func @attention_phase0(
   // TILE:         {tile.peek}
   // TILE:         scf.for
   // TILE-NOT:       tile.reduce maxnum
@@ -45,9 +54,8 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   // TILE-NOT:       math.exp2
   // TILE:           tile.dot {{.*}} init(
   // TILE:         tile.all
-  // TILE:         scf.if
-  // TILE:         } else {
-  // TILE:           tile.reduce maxnum
+  // TILE-LABEL: func.func @attention_phase0_exact(
+  // TILE:         tile.reduce maxnum
   func.func @attention(%q: tensor<?x?x?x64xbf16> {flash.name = "q"}, %k: tensor<?x?x?x64xbf16> {flash.name = "k"},
                        %v: tensor<?x?x?x64xbf16> {flash.name = "v"}) -> (tensor<?x?x?x64xbf16> {flash.name = "o"}) {
     %o = flash.attention %q, %k, %v
@@ -62,7 +70,6 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   }
 
   // Scores that depend on positions are largest near the diagonal, as a rule: that is where the look goes, by itself.
-  // Without a mask, and with queries in shared memory, tiles are computed again 16 keys at a time.
   // CHECK-LABEL: func.func @positional_phase0
   // CHECK:         %[[DIAGONAL:.*]] = arith.subi %{{.*}}, %{{.*}} : index
   // CHECK:         %[[LOOK:.*]] = scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c32
@@ -72,12 +79,7 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   // CHECK:         scf.for
   // CHECK:           flash.online_attention {{.*}}
   // CHECK:         tile.all
-  // CHECK:         } else {
-  // CHECK:           scf.for {{.*}} step %c16
-  // CHECK:             tile.load {{.*}} -> tensor<16x64xbf16>
-  // CHECK:             tile.load {{.*}} -> tensor<16x64xbf16>
-  // CHECK:             flash.online_attention
-  // CHECK:               boundary
+  // CHECK:         call @positional_phase0_exact(
   func.func @positional(%q: tensor<?x?x?x64xbf16> {flash.name = "q"}, %k: tensor<?x?x?x64xbf16> {flash.name = "k"},
                         %v: tensor<?x?x?x64xbf16> {flash.name = "v"}) -> (tensor<?x?x?x64xbf16> {flash.name = "o"}) {
     %o = flash.attention %q, %k, %v

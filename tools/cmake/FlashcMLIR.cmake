@@ -32,7 +32,7 @@ list(FILTER support_libs EXCLUDE REGEX "libz3")
 set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES "${support_libs}")
 
 llvm_map_components_to_libnames(FLASHC_LLVM_LIBS
-  core support analysis passes target object asmparser mcparser
+  core support analysis bitreader bitwriter passes target object asmparser mcparser
   x86codegen x86asmparser x86desc x86info x86disassembler nvptxcodegen nvptxdesc nvptxinfo)
 add_library(FlashcLLVM INTERFACE)
 target_include_directories(FlashcLLVM SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})

@@ -91,8 +91,9 @@ private:
         for (BlockArgument argument : block.getArguments())
           if (failed(checkType(op, argument)))
             return failure();
-    bool movesMemory = isa<tile::LoadOp, tile::StoreOp, tile::GatherOp, nvtile::CopyOp,
-                           memref::DimOp, memref::LoadOp, memref::ViewOp, memref::CastOp>(op);
+    bool movesMemory =
+        isa<tile::LoadOp, tile::StoreOp, tile::GatherOp, nvtile::CopyOp, memref::DimOp,
+            memref::LoadOp, memref::ViewOp, memref::CastOp, func::CallOp>(op);
     bool readsStages =
         isa<nvtile::AllocOp, nvtile::CopyOp, nvtile::ReadOp, nvtile::AllFiniteOp, nvtile::DotOp>(
             op);
@@ -194,6 +195,7 @@ private:
           return sameRows(op, reduce.getSource(), reduce.getResult());
         })
         .Case([&](nvtile::DotOp dot) { return checkDot(dot); })
+        .Case([&](func::CallOp call) { return checkCall(call); })
         .Default([&](Operation *other) { return checkOther(*other); });
   }
 
@@ -230,6 +232,20 @@ private:
           warpsOf(kept).first != warpsOf(result).first)
         return dot.emitOpError() << "expected rows of keep that are whole in a warp, got " << kept;
     }
+    return success();
+  }
+
+  /// A rescue is called with what the kernel itself was called with, and a number.
+  LogicalResult checkCall(func::CallOp call) {
+    auto callee = call->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(call.getCallee());
+    if (!callee || !callee->hasAttr(flash::kRescueAttrName) ||
+        kernel->hasAttr(flash::kRescueAttrName))
+      return call.emitOpError() << "expected a call from a kernel to a function with the attribute "
+                                << flash::kRescueAttrName;
+    if (callee->getAttr(nvtile::kThreadsAttrName) != kernel->getAttr(nvtile::kThreadsAttrName))
+      return call.emitOpError() << "expected a function for the kernel's threads";
+    if (!llvm::equal(call.getOperands().drop_back(), kernel.getArguments()))
+      return call.emitOpError() << "expected the kernel's arguments and a number";
     return success();
   }
 
@@ -274,10 +290,16 @@ private:
 
 } // namespace
 
-LogicalResult flashc::checkFunction(func::FuncOp func, unsigned results) {
+LogicalResult flashc::checkFunction(func::FuncOp func, unsigned results, unsigned numbers) {
   if (func.isDeclaration() || !func.getBody().hasOneBlock() || func.getNumResults() != results)
     return func.emitOpError() << "expected a body of one block with " << results << " results";
-  for (Type type : func.getArgumentTypes()) {
+  if (func.getNumArguments() < numbers)
+    return func.emitOpError() << "expected the number of a point as the last argument";
+  for (Type type : func.getArgumentTypes().take_back(numbers))
+    if (!type.isIndex())
+      return func.emitOpError() << "expected the number of a point as the last argument, got "
+                                << type;
+  for (Type type : func.getArgumentTypes().drop_back(numbers)) {
     auto memory = dyn_cast<MemRefType>(type);
     if (!memory || !isNumber(memory.getElementType()))
       return func.emitOpError() << "expected arguments in memory, of numbers, got " << type;
@@ -285,8 +307,12 @@ LogicalResult flashc::checkFunction(func::FuncOp func, unsigned results) {
   return checkSteps(func);
 }
 
+LogicalResult flashc::checkKernelFunction(func::FuncOp kernel) {
+  return checkFunction(kernel, 0, kernel->hasAttr(flash::kRescueAttrName));
+}
+
 LogicalResult flashc::checkScheduled(func::FuncOp kernel, const TargetInfo &target) {
-  if (failed(checkFunction(kernel, 0)))
+  if (failed(checkKernelFunction(kernel)))
     return failure();
   return ScheduledCheck(kernel, target).run();
 }

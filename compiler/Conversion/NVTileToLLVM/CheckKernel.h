@@ -15,8 +15,10 @@
 namespace flashc {
 
 /// Emits an error where `kernel`, or another function beside it, is none of one block on memory, or computes a value
-/// over too many steps.
-mlir::LogicalResult checkFunction(mlir::func::FuncOp func, unsigned results);
+/// over too many steps. After its arguments in memory come `numbers` indices.
+mlir::LogicalResult checkFunction(mlir::func::FuncOp func, unsigned results, unsigned numbers = 0);
+/// The same of a kernel, or of a rescue.
+mlir::LogicalResult checkKernelFunction(mlir::func::FuncOp kernel);
 
 /// Emits an error where a scheduled kernel holds what no thread can run: tiles whose layout does not divide among its
 /// warps, operands of different layouts, memory of unknown origin, and ops without a meaning for one thread.

@@ -155,9 +155,6 @@ LogicalResult Distributor::lowerIf(scf::IfOp op) {
       block.back().erase();
     b.setInsertionPointToStart(&block);
     memo.emplace_back();
-    std::optional<ThreadBuilder::RareScope> rare;
-    if (from == &op.getElseRegion() && op->hasAttr(tile::kRareElseAttrName))
-      rare.emplace(t);
     SmallVector<Value> values;
     if (!from->empty()) {
       if (failed(lowerBlock(from->front())))

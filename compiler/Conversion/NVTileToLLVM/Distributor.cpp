@@ -6,7 +6,6 @@
 
 #include "compiler/Conversion/NVTileToLLVM/Distributor.h"
 #include "compiler/Conversion/NVTileToLLVM/AffineForm.h"
-#include "dialects/Flash/Transforms/KernelFrame.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -51,6 +50,10 @@ Distributor::Distributor(func::FuncOp kernel, func::FuncOp result, const TargetI
 LogicalResult Distributor::run() {
   unsigned next = 0;
   for (BlockArgument argument : kernel.getArguments()) {
+    if (argument.getType().isIndex()) {
+      scalars.map(argument, t.toIndex(result.getArgument(next++)));
+      continue;
+    }
     auto type = cast<MemRefType>(argument.getType());
     ThreadMemory memory;
     memory.elementType = type.getElementType();
@@ -141,6 +144,10 @@ LogicalResult Distributor::lower(Operation &op) {
         lowerStore(store);
         return success();
       })
+      .Case([&](func::CallOp call) {
+        lowerCall(call);
+        return success();
+      })
       .Case([&](memref::ViewOp view) {
         lowerView(view);
         return success();
@@ -171,21 +178,18 @@ LogicalResult Distributor::lower(Operation &op) {
           return success(); // computed when it is needed
         if (other->getNumRegions() || !isMemoryEffectFree(other))
           return other->emitOpError() << "expected an op that a thread can run";
-        if (!divideSmall(other))
+        if (!divide(other))
           b.clone(*other, scalars);
         return success();
       });
 }
 
-bool Distributor::divideSmall(Operation *op) {
-  if (!op->hasAttr(flash::kSmallAttrName) || !isa<arith::DivUIOp, arith::RemUIOp>(op))
-    return false;
-  Value x = t.toI32(scalar(op->getOperand(0))), y = t.toI32(scalar(op->getOperand(1)));
-  Value result = isa<arith::DivUIOp>(op) ? arith::DivUIOp::create(b, t.loc, x, y).getResult()
-                                         : arith::RemUIOp::create(b, t.loc, x, y).getResult();
-  scalars.map(op->getResult(0),
-              arith::IndexCastUIOp::create(b, t.loc, t.index, result).getResult());
-  return true;
+void Distributor::lowerCall(func::CallOp call) {
+  // What the kernel was launched with, and the number.
+  SmallVector<Value> arguments(result.getArguments());
+  arguments.push_back(
+      arith::IndexCastOp::create(b, t.loc, t.i64, scalar(call.getOperands().back())));
+  func::CallOp::create(b, t.loc, call.getCallee(), TypeRange(), arguments);
 }
 
 Value Distributor::computeConjunction(Value tile) {

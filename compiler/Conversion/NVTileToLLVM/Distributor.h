@@ -104,8 +104,9 @@ private:
 
   mlir::LogicalResult lowerBlock(mlir::Block &block);
   mlir::LogicalResult lower(mlir::Operation &op);
-  /// Divides in 32 bits where that is enough; 64 take a call.
-  bool divideSmall(mlir::Operation *op);
+  /// Lowers a quotient or remainder of indices; false where `op` is something else, or divides by a constant.
+  bool divide(mlir::Operation *op);
+  void lowerCall(mlir::func::CallOp call);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp op);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
   /// The scalars of scalars and tiles, one after another; what they become; and their types.

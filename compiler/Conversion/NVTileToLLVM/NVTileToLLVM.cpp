@@ -18,11 +18,16 @@ using namespace flashc;
 
 namespace {
 
-/// A function with the parameters of a kernel as it is launched: per argument pointer, sizes and strides.
+/// A function with the parameters of a kernel as it is launched: per argument pointer, sizes and strides. Launch bounds
+/// make it a kernel: a rescue has none.
 func::FuncOp createThreadFunction(OpBuilder &b, func::FuncOp kernel) {
   SmallVector<Type> types;
   SmallVector<unsigned> pointers;
   for (Type type : kernel.getArgumentTypes()) {
+    if (type.isIndex()) { // the number of a rescue's point
+      types.push_back(b.getI64Type());
+      continue;
+    }
     pointers.push_back(types.size());
     types.push_back(LLVM::LLVMPointerType::get(b.getContext(), 1));
     types.append(2 * cast<MemRefType>(type).getRank(), b.getI64Type());
@@ -33,7 +38,7 @@ func::FuncOp createThreadFunction(OpBuilder &b, func::FuncOp kernel) {
   for (unsigned pointer : pointers)
     func.setArgAttr(pointer, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
   for (StringRef name : {nvtile::kThreadsAttrName, nvtile::kBlocksAttrName})
-    if (Attribute value = kernel->getAttr(name))
+    if (Attribute value = kernel->getAttr(name); value && kernel->hasAttr(flash::kKernelAttrName))
       func->setAttr(name, value);
   func.addEntryBlock();
   return func;
@@ -60,12 +65,19 @@ public:
       FailureOr<func::FuncOp> thread = lowerKernel(kernel);
       if (failed(grid) || failed(thread))
         return failure();
-      auto number = [&](StringRef name) {
-        return (*thread)->getAttrOfType<IntegerAttr>(name).getInt();
+      auto number = [](func::FuncOp function, StringRef name) {
+        return function->getAttrOfType<IntegerAttr>(name).getInt();
       };
+      int64_t bytes = number(*thread, nvtile::kSharedBytesAttrName);
+      if (func::FuncOp rescue = found->rescues[phase]) {
+        FailureOr<func::FuncOp> called = lowerKernel(rescue);
+        if (failed(called))
+          return failure();
+        bytes = std::max(bytes, number(*called, nvtile::kSharedBytesAttrName));
+      }
       kernels.push_back(llvm::json::Object{{"entry", kernel.getName().str()},
-                                           {"threads", number(nvtile::kThreadsAttrName)},
-                                           {"shared_bytes", number(nvtile::kSharedBytesAttrName)},
+                                           {"threads", number(*thread, nvtile::kThreadsAttrName)},
+                                           {"shared_bytes", bytes},
                                            {"grid", std::move(*grid)}});
     }
     info["kernels"] = std::move(kernels);
@@ -79,8 +91,10 @@ public:
     }
     for (auto &[phase, grid] : found->grids)
       grid.erase();
-    for (auto &[phase, kernel] : found->kernels)
-      kernel.erase();
+    for (auto *functions : {&found->kernels, &found->rescues})
+      for (auto &[phase, kernel] : *functions)
+        if (kernel)
+          kernel.erase();
     std::string text;
     llvm::raw_string_ostream(text) << llvm::json::Value(std::move(info));
     module->setAttr(kKernelInfoAttrName, b.getStringAttr(text));
@@ -90,14 +104,15 @@ public:
 private:
   /// Before anything is lowered: a stage may have been written by hand.
   LogicalResult check(const KernelFunctions &found) {
-    for (const auto &[phase, kernel] : found.kernels) {
-      if (!kernel->hasAttr(nvtile::kThreadsAttrName))
-        return func::FuncOp(kernel).emitOpError()
-               << "expected the attribute " << nvtile::kThreadsAttrName
-               << "; run tile-to-nvtile first";
-      if (failed(checkScheduled(kernel, target)))
-        return failure();
-    }
+    for (const auto *functions : {&found.kernels, &found.rescues})
+      for (const auto &[phase, kernel] : *functions) {
+        if (!kernel->hasAttr(nvtile::kThreadsAttrName))
+          return func::FuncOp(kernel).emitOpError()
+                 << "expected the attribute " << nvtile::kThreadsAttrName
+                 << "; run tile-to-nvtile first";
+        if (failed(checkScheduled(kernel, target)))
+          return failure();
+      }
     SmallVector<func::FuncOp> sizes;
     for (const auto &[phase, grid] : found.grids)
       sizes.push_back(grid);

@@ -30,16 +30,8 @@ public:
       : kernel(kernel), schedule(schedule), buffers(kernel.getBody().front()) {}
 
   LogicalResult run() {
-    auto foralls = llvm::to_vector(kernel.getBody().front().getOps<scf::ForallOp>());
-    if (foralls.size() != 1 || foralls[0].getRank() != 1 || foralls[0].getNumResults() != 0 ||
-        !foralls[0].isNormalized())
-      return kernel.emitOpError() << "expected one parallel loop of one dimension from 0 in steps "
-                                     "of 1, without results, "
-                                     "got "
-                                  << foralls.size();
-    OpBuilder builder(kernel);
-    createGridFunction(builder, kernel, foralls.front());
-    becomeBlock(foralls.front());
+    if (!isRescue() && failed(takeGrid()))
+      return failure();
     warps = {schedule.getTile()[0] / schedule.getMicro()[0], schedule.getAcross()};
     shareTiles();
     assignLayouts(kernel, warps);
@@ -53,6 +45,23 @@ public:
 
 private:
   OpBuilder b() { return OpBuilder(kernel.getContext()); }
+
+  bool isRescue() { return kernel->hasAttr(flash::kRescueAttrName); }
+
+  /// A kernel has one parallel loop: its points become blocks.
+  LogicalResult takeGrid() {
+    auto foralls = llvm::to_vector(kernel.getBody().front().getOps<scf::ForallOp>());
+    if (foralls.size() != 1 || foralls[0].getRank() != 1 || foralls[0].getNumResults() != 0 ||
+        !foralls[0].isNormalized())
+      return kernel.emitOpError() << "expected one parallel loop of one dimension from 0 in steps "
+                                     "of 1, without results, "
+                                     "got "
+                                  << foralls.size();
+    OpBuilder builder(kernel);
+    createGridFunction(builder, kernel, foralls.front());
+    becomeBlock(foralls.front());
+    return success();
+  }
 
   /// The parallel loop's body becomes the kernel's.
   void becomeBlock(scf::ForallOp forall) {
@@ -83,7 +92,8 @@ private:
       Location loc = load.getLoc();
       Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
       Value buffer = buffers.get(load, 1, kFirstSingle + n);
-      if (load->getBlock() != &kernel.getBody().front()) // a block that works for several points
+      // A block that works for several points, or has come here from another function.
+      if (isRescue() || load->getBlock() != &kernel.getBody().front())
         nvtile::BarrierOp::create(builder, loc);
       emitCopy(builder, load, placeOf(load), {buffer, zero});
       nvtile::CommitOp::create(builder, loc);
@@ -168,7 +178,7 @@ private:
 /// What the transformation relies on, since stages can be written by hand.
 LogicalResult checkKernel(func::FuncOp kernel, flash::ScheduleAttr schedule,
                           const TargetInfo &target) {
-  if (failed(checkFunction(kernel, 0)))
+  if (failed(checkKernelFunction(kernel)))
     return failure();
   int64_t threads = gpuThreads(flash::toSizes(schedule));
   if (threads > target.maxThreadsPerBlock)
@@ -200,10 +210,9 @@ LogicalResult scheduleKernel(func::FuncOp kernel, const TargetInfo &target) {
   auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
   if (!schedule)
     return kernel.emitOpError() << "expected a " << flash::kScheduleAttrName << " attribute";
-  if (failed(checkKernel(kernel, schedule, target)) ||
-      failed(KernelScheduling(kernel, schedule).run()))
+  if (failed(checkKernel(kernel, schedule, target)))
     return failure();
-  return checkScheduled(kernel, target);
+  return KernelScheduling(kernel, schedule).run();
 }
 
 struct TileToNVTile : PassWrapper<TileToNVTile, OperationPass<ModuleOp>> {
@@ -222,10 +231,17 @@ struct TileToNVTile : PassWrapper<TileToNVTile, OperationPass<ModuleOp>> {
     const TargetInfo *target = expectTarget(getOperation(), TargetKind::GPU);
     if (!target)
       return signalPassFailure();
-    for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (func->hasAttr(flash::kKernelAttrName) && !func->hasAttr(nvtile::kThreadsAttrName))
-        if (failed(scheduleKernel(func, *target)))
-          return signalPassFailure();
+    SmallVector<func::FuncOp> kernels;
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if ((func->hasAttr(flash::kKernelAttrName) || func->hasAttr(flash::kRescueAttrName)) &&
+          !func->hasAttr(nvtile::kThreadsAttrName))
+        kernels.push_back(func);
+    for (func::FuncOp kernel : kernels)
+      if (failed(scheduleKernel(kernel, *target)))
+        return signalPassFailure();
+    for (func::FuncOp kernel : kernels) // of which some call others
+      if (failed(checkScheduled(kernel, *target)))
+        return signalPassFailure();
   }
 };
 

@@ -16,6 +16,11 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "runtime/CUDA/PTXParts.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/LLVMContext.h"
@@ -36,6 +41,7 @@
 #include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
+#include <future>
 #include <mutex>
 
 using namespace flashc;
@@ -79,15 +85,20 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(const TargetInfo &targe
       llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
-/// Makes functions kernels with their launch bounds.
+/// Makes functions with launch bounds kernels; what they call stays a function of its own.
 void setKernelAttributes(llvm::Module &llvmModule, mlir::ModuleOp module) {
   module.walk([&](mlir::LLVM::LLVMFuncOp op) {
     llvm::Function *function = llvmModule.getFunction(op.getName());
-    auto threads = op->getAttrOfType<mlir::IntegerAttr>(nvtile::kThreadsAttrName);
-    if (!function || !threads)
+    if (!function || function->isDeclaration())
       return;
-    function->setCallingConv(llvm::CallingConv::PTX_Kernel);
     function->setDoesNotThrow();
+    auto threads = op->getAttrOfType<mlir::IntegerAttr>(nvtile::kThreadsAttrName);
+    if (!threads) {
+      function->setConvergent(); // threads meet in it
+      function->addFnAttr(llvm::Attribute::NoInline);
+      return;
+    }
+    function->setCallingConv(llvm::CallingConv::PTX_Kernel);
     function->addFnAttr("nvvm.maxntid", std::to_string(threads.getInt()));
     if (auto blocks = op->getAttrOfType<mlir::IntegerAttr>(nvtile::kBlocksAttrName))
       function->addFnAttr("nvvm.minctasm", std::to_string(blocks.getInt()));
@@ -122,6 +133,95 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   runPasses(module, machine, std::move(mpm));
 }
 
+/// What LLVM has to say of a module that it makes PTX of, kept until the module's thread may tell.
+struct ErrorCollector : llvm::DiagnosticHandler {
+  explicit ErrorCollector(std::string &errors) : errors(errors) {}
+
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() != llvm::DS_Error)
+      return true;
+    llvm::raw_string_ostream stream(errors);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    stream << (errors.empty() ? "" : "; ");
+    info.print(printer);
+    return true;
+  }
+
+  std::string &errors;
+};
+
+/// The PTX of a module, or what went wrong.
+struct Emission {
+  std::string ptx, errors;
+};
+
+Emission emitModule(llvm::Module &module, const TargetInfo &target) {
+  Emission result;
+  llvm::LLVMContext &context = module.getContext();
+  context.setDiagnosticHandler(std::make_unique<ErrorCollector>(result.errors));
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(target);
+  optimize(module, *machine);
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager codegen;
+  if (machine->addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
+    result.errors = "LLVM's NVPTX target cannot write PTX";
+    return result;
+  }
+  StrengthReductionGate gate;
+  context.setOptPassGate(gate);
+  codegen.run(module);
+  result.ptx = text.str().str();
+  return result;
+}
+
+/// Leaves of all functions in `module` but `name` declarations.
+void keepFunction(llvm::Module &module, llvm::StringRef name) {
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration() && function.getName() != name)
+      function.deleteBody();
+}
+
+/// The same in a context of its own, of the module that `bitcode` holds.
+Emission emitFunction(llvm::StringRef bitcode, const std::string &name, const TargetInfo &target) {
+  llvm::LLVMContext context;
+  llvm::Expected<std::unique_ptr<llvm::Module>> module =
+      llvm::parseBitcodeFile(llvm::MemoryBufferRef(bitcode, "flashc"), context);
+  if (!module)
+    return {"", llvm::toString(module.takeError())};
+  keepFunction(**module, name);
+  return emitModule(**module, target);
+}
+
+/// Every function in a thread of its own: LLVM takes longer than all passes before it.
+Emission emitFunctions(llvm::Module &module, const TargetInfo &target) {
+  std::vector<std::string> names;
+  for (const llvm::Function &function : module)
+    if (!function.isDeclaration())
+      names.push_back(function.getName().str());
+  if (names.size() < 2)
+    return emitModule(module, target);
+  llvm::SmallVector<char, 0> bitcode;
+  llvm::raw_svector_ostream stream(bitcode);
+  llvm::WriteBitcodeToFile(module, stream);
+  std::vector<std::future<Emission>> others;
+  for (const std::string &name : llvm::drop_begin(names))
+    others.push_back(std::async(std::launch::async, [&bitcode, &name, &target] {
+      return emitFunction({bitcode.data(), bitcode.size()}, name, target);
+    }));
+  keepFunction(module, names.front());
+  std::vector<Emission> parts = {emitModule(module, target)};
+  for (std::future<Emission> &other : others)
+    parts.push_back(other.get());
+  std::vector<std::string> texts;
+  for (Emission &part : parts) {
+    if (!part.errors.empty())
+      return part;
+    texts.push_back(std::move(part.ptx));
+  }
+  return {joinPTX(texts), ""};
+}
+
 } // namespace
 
 mlir::FailureOr<std::string> flashc::emitForGPU(mlir::ModuleOp module, const TargetInfo &target,
@@ -147,22 +247,15 @@ mlir::FailureOr<std::string> flashc::emitForGPU(mlir::ModuleOp module, const Tar
   llvmModule->setDataLayout(machine->createDataLayout());
   llvmModule->setSourceFileName("flashc");
   setKernelAttributes(*llvmModule, module);
-  optimize(*llvmModule, *machine);
-
-  llvm::SmallString<0> output;
-  llvm::raw_svector_ostream stream(output);
   if (kind == PTXKind::LLVMIR) {
+    optimize(*llvmModule, *machine);
+    std::string text;
+    llvm::raw_string_ostream stream(text);
     llvmModule->print(stream, nullptr);
-    return output.str().str();
+    return text;
   }
-  stream << kPTXInfoPrefix << info.getValue() << "\n";
-  llvm::legacy::PassManager codegen;
-  if (machine->addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
-    return module.emitError("LLVM's NVPTX target cannot write PTX");
-  StrengthReductionGate gate;
-  context.setOptPassGate(gate);
-  codegen.run(*llvmModule);
-  if (context.getDiagHandlerPtr()->HasErrors)
-    return mlir::failure();
-  return output.str().str();
+  Emission emission = emitFunctions(*llvmModule, target);
+  if (!emission.errors.empty())
+    return module.emitError("LLVM: ") << emission.errors;
+  return (kPTXInfoPrefix + info.getValue() + "\n" + emission.ptx).str();
 }

@@ -49,6 +49,17 @@ func::FuncOp flashc::flash::createKernel(OpBuilder &builder, func::FuncOp source
   return kernel;
 }
 
+func::FuncOp flashc::flash::createRescue(OpBuilder &builder, func::FuncOp source, int64_t phase,
+                                         ScheduleAttr schedule) {
+  func::FuncOp rescue = createKernel(builder, source, phase, schedule);
+  rescue.setName((rescue.getName() + "_exact").str());
+  rescue->removeAttr(kKernelAttrName);
+  rescue->setAttr(kRescueAttrName, builder.getI64IntegerAttr(phase));
+  (void)rescue.insertArgument(rescue.getNumArguments(), builder.getIndexType(), {},
+                              source.getLoc());
+  return rescue;
+}
+
 func::FuncOp flashc::flash::createSizer(OpBuilder &builder, func::FuncOp source,
                                         ScheduleAttr schedule) {
   func::FuncOp sizer = createKernel(builder, source, 0, schedule);
@@ -93,7 +104,7 @@ public:
         kvHeads(emitDim(b, loc, memory.k, 2)) {
     Index x(b, loc);
     group = x.div(heads, x.max(kvHeads, one)); // there may be no heads
-    small(group, shape.notesSmall);
+    small(group, shape.isOnDevice);
     isPacked = bool(memory.cuSeqlensQ);
     sequences =
         isPacked ? x.sub(emitDim(b, loc, memory.cuSeqlensQ, 0), 1) : emitDim(b, loc, memory.q, 0);
@@ -178,10 +189,11 @@ public:
 
   GridPoint emitPoint(OpBuilder &b, Value point) {
     Index x(b, loc);
-    bool isSmall = isExact() && shape.notesSmall;
+    bool isSmall = isExact() && shape.isOnDevice;
     auto div = [&](Value a, Value c) { return small(x.div(a, c), isSmall); };
     auto rem = [&](Value a, Value c) { return small(x.rem(a, c), isSmall); };
     GridPoint p;
+    p.number = point;
     Value number = div(point, pointsPerTile(b));
     p.firstRow = x.mul(rem(point, pointsPerTile(b)), shape.pointRows);
     Value local; // number among the sequence's tiles or parts
@@ -320,7 +332,7 @@ private:
   /// Parts of a sequence at most: with all heads of keys they keep a device busy, and no more are to be merged.
   Value mostParts(OpBuilder &b) {
     Index x(b, loc);
-    Value few = small(x.div(x.constant(kBusyParts), x.max(kvHeads, one)), shape.notesSmall);
+    Value few = small(x.div(x.constant(kBusyParts), x.max(kvHeads, one)), shape.isOnDevice);
     return x.min(x.max(few, x.constant(kFewParts)), shape.mostParts);
   }
 
@@ -371,6 +383,11 @@ void flashc::flash::emitGrid(OpBuilder &b, Location loc, const AttentionMemory &
                        emitBody(nested, number);
                        scf::YieldOp::create(nested, loc);
                      });
+}
+
+GridPoint flashc::flash::emitGridPoint(OpBuilder &b, Location loc, const AttentionMemory &memory,
+                                       const GridShape &shape, Value number) {
+  return Grid(b, loc, memory, shape).emitPoint(b, number);
 }
 
 Value flashc::flash::emitPartCount(OpBuilder &b, Location loc, const AttentionMemory &memory,

@@ -23,6 +23,9 @@ constexpr llvm::StringLiteral kWorkspaceAttrName = "flash.workspace"; // unit, o
 constexpr llvm::StringLiteral kArgNameAttrName = "flash.name";        // string, on arguments
 constexpr llvm::StringLiteral kOutputAttrName = "flash.output";       // unit, on arguments
 constexpr llvm::StringLiteral kScheduleAttrName = "flash.schedule";   // on kernels
+/// On functions that compute a point of a kernel once more, with the exact strategy: the kernel's phase number, i64.
+/// On calls of them: unit.
+constexpr llvm::StringLiteral kRescueAttrName = "flash.rescue";
 /// On divisions of which nothing is 2^31 or more where a grid has fewer points.
 constexpr llvm::StringLiteral kSmallAttrName = "flash.small";
 
@@ -37,6 +40,7 @@ struct AttentionMemory {
 /// One point of the parallel loop. All are index values. i and j of the sequence lie at rows
 /// `qOffset + i` and `kOffset + j` of batch `memoryBatch` (0 when packed).
 struct GridPoint {
+  mlir::Value number; // among all points
   mlir::Value sequence, memoryBatch, head, kvHead;
   mlir::Value i0, rows;         // first query, and the number of queries or heads of the tile
   mlir::Value keyBegin, keyEnd; // the keys at hand: all, or those of a part
@@ -55,6 +59,11 @@ mlir::MemRefType getMemoryType(mlir::RankedTensorType type);
 mlir::func::FuncOp createKernel(mlir::OpBuilder &builder, mlir::func::FuncOp source, int64_t phase,
                                 ScheduleAttr schedule);
 
+/// Creates the rescue of kernel number `phase`, with an open body: after the kernel's arguments it takes the number of
+/// the point.
+mlir::func::FuncOp createRescue(mlir::OpBuilder &builder, mlir::func::FuncOp source, int64_t phase,
+                                ScheduleAttr schedule);
+
 /// Creates the function that gives the size of the kernels' workspace in bytes, with an open body.
 mlir::func::FuncOp createSizer(mlir::OpBuilder &builder, mlir::func::FuncOp source,
                                ScheduleAttr schedule);
@@ -71,10 +80,8 @@ struct GridShape {
   /// Parts that a sequence has at most, 0: any number; longer ones have longer parts, of a multiple of keyTile keys.
   int64_t mostParts = 0, keyTile = 1;
   /// Whether lengths lie in memory that the host cannot read when it counts grid points: the grid is then sized by
-  /// shapes alone.
+  /// shapes alone. Divisions of what a grid keeps small are noted as such (kSmallAttrName).
   bool isOnDevice = false;
-  /// Whether divisions of what a grid keeps small are noted as such (kSmallAttrName).
-  bool notesSmall = false;
   /// Heads whose tiles alternate, so that the longest tiles of all of them come first while they share a cache.
   int64_t headsTogether = 1;
 };
@@ -83,6 +90,10 @@ struct GridShape {
 void emitGrid(mlir::OpBuilder &builder, mlir::Location loc, const AttentionMemory &memory,
               const GridShape &shape,
               llvm::function_ref<void(mlir::OpBuilder &, const GridPoint &)> body);
+
+/// What such a loop computes for point `number`.
+GridPoint emitGridPoint(mlir::OpBuilder &builder, mlir::Location loc, const AttentionMemory &memory,
+                        const GridShape &shape, mlir::Value number);
 
 /// The number of parts of all tiles together, an index. For the host, where it cannot read lengths, at least as many.
 mlir::Value emitPartCount(mlir::OpBuilder &builder, mlir::Location loc,

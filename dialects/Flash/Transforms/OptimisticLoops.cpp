@@ -7,6 +7,7 @@
 #include "dialects/Flash/Transforms/OptimisticLoops.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
+#include "dialects/Flash/Transforms/KernelFrame.h"
 #include "dialects/Flash/Transforms/Schedules.h"
 #include "dialects/Flash/Transforms/TileMath.h"
 #include "mlir/IR/IRMapping.h"
@@ -27,8 +28,6 @@ constexpr int64_t kPeekedKeys = 16, kPeekStep = 32;
 constexpr double kLeastWeight = 0x1p-60, kMostWeight = 0x1p126;
 /// The same where LSE = m + log l is a result: what m and log l cancel is lost.
 constexpr double kLeastWeightOfLSE = 0x1p-24, kMostWeightOfLSE = 0x1p40;
-/// Keys at a time when a tile is computed again: rare, so what counts is that its code is short.
-constexpr int64_t kRescuedKeys = 16;
 
 /// Whether the rows of an optimistic state are right, and those that matter none the less finite: nothing
 /// overflowed, the reference is in the range of fused exponents, and the weights, at least 1 in sum where the first
@@ -148,40 +147,26 @@ bool returnsLSE(Operation *op) {
   return walked.wasInterrupted();
 }
 
-/// Makes the tiles of `loop` smaller: `keys` at a time.
-void shrinkTiles(scf::ForOp loop, int64_t keys) {
-  loop.walk([&](OnlineAttentionOp op) {
-    OpBuilder b(op);
-    Index x(b, op.getLoc());
-    auto k = op.getK().getDefiningOp<tile::LoadOp>(), v = op.getV().getDefiningOp<tile::LoadOp>();
-    int64_t rows = cast<RankedTensorType>(op.getK().getType()).getDimSize(0);
-    if (!k || !v || rows <= keys || rows % keys != 0)
-      return;
-    for (tile::LoadOp load : {k, v}) {
-      b.setInsertionPoint(load);
-      takeRows(b, load, keys);
-    }
-    b.setInsertionPoint(loop);
-    loop.setStep(x.constant(keys));
-  });
-}
-
-/// Whether shorter code here leaves the loops before as they are. ptxas orders instructions by the registers of the whole
-/// kernel: with masked tiles, or queries in registers too, exponentials would no longer overlap products.
-bool isShortRescueFree(OnlineAttentionOp op) {
-  return op.getMask().empty() && scheduleOf(op).getQueries() == Placement::Shared;
-}
-
 } // namespace
 
-bool flashc::flash::isOptimistic(OnlineAttentionOp op) {
-  ScheduleAttr schedule = scheduleOf(op);
+bool flashc::flash::isOptimistic(ScheduleAttr schedule) {
   // Rows of heads are few.
-  return schedule && schedule.getReference() == Reference::Optimistic && !op.getHeads();
+  return schedule && schedule.getReference() == Reference::Optimistic &&
+         schedule.getRows() != RowKind::Heads;
 }
 
-ValueRange flashc::flash::emitOptimistic(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op,
-                                         const KeyLoops &loops, Value begin, Value end) {
+func::CallOp flashc::flash::rescueAfter(scf::ForOp loop) {
+  Block &block = *loop->getBlock();
+  for (auto call : block.getOps<func::CallOp>())
+    if (call->hasAttr(kRescueAttrName) && loop->isBeforeInBlock(call) &&
+        block.getTerminator()->getNumOperands() == 0)
+      return call;
+  return {};
+}
+
+SmallVector<Value> flashc::flash::emitOptimistic(OpBuilder &b, scf::ForOp loop,
+                                                 OnlineAttentionOp op, const KeyLoops &loops,
+                                                 Value begin, Value end, func::CallOp rescue) {
   Location loc = loop.getLoc();
   Value m = emitReference(b, loop, op, loops, begin, end);
   m = TileMath(b, loc, op.getBase()).safeReference(m);
@@ -189,19 +174,19 @@ ValueRange flashc::flash::emitOptimistic(OpBuilder &b, scf::ForOp loop, OnlineAt
                                [](OnlineAttentionOp each) { each.setFixed(true); });
   Value isRight = emitCheck(b, loc, op, m, state[1], state[2], returnsLSE(op),
                             /*passesNaNs=*/false);
-  auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), isRight, /*withElseRegion=*/true);
-  branch->setAttr(tile::kRareElseAttrName, b.getUnitAttr());
-  OpBuilder yes = branch.getThenBodyBuilder(), no = branch.getElseBodyBuilder();
-  scf::YieldOp::create(yes, loc, ValueRange{m, state[1], state[2]});
-  scf::ForOp exact = cloneLoop(no, loop, begin, end, loop.getInitArgs());
-  if (isShortRescueFree(op))
-    shrinkTiles(exact, kRescuedKeys);
-  scf::YieldOp::create(no, loc, exact.getResults());
-  return branch.getResults();
+  auto branch = scf::IfOp::create(b, loc, isRight, /*withElseRegion=*/true);
+  auto rest = llvm::make_range(std::next(loop->getIterator()),
+                               loop->getBlock()->getTerminator()->getIterator());
+  for (Operation &each : llvm::make_early_inc_range(rest)) {
+    Block *side = &each == rescue ? branch.elseBlock() : branch.thenBlock();
+    each.moveBefore(side->getTerminator());
+  }
+  return {m, state[1], state[2]};
 }
 
-ValueRange flashc::flash::emitOptimisticFull(OpBuilder &b, scf::ForOp loop, OnlineAttentionOp op,
-                                             const KeyLoops &loops, Value begin, Value end) {
+SmallVector<Value> flashc::flash::emitOptimisticFull(OpBuilder &b, scf::ForOp loop,
+                                                     OnlineAttentionOp op, const KeyLoops &loops,
+                                                     Value begin, Value end) {
   Location loc = loop.getLoc();
   Index x(b, loc);
   Value m = emitReference(b, loop, op, loops, begin, end);
@@ -220,8 +205,9 @@ ValueRange flashc::flash::emitOptimisticFull(OpBuilder &b, scf::ForOp loop, Onli
 
   Value done = x.select(isRight, x.sub(loops.fullEnd, loops.fullBegin), x.constant(0));
   if (!loops.skipped) // the full tiles come first
-    return cloneLoop(b, loop, x.add(begin, done), end, state).getResults();
+    return llvm::to_vector_of<Value>(
+        cloneLoop(b, loop, x.add(begin, done), end, state).getResults());
   scf::ForOp rest = cloneLoop(b, loop, begin, x.sub(end, done), state);
   jump(rest, loops.fullBegin, done);
-  return rest.getResults();
+  return llvm::to_vector_of<Value>(rest.getResults());
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Flash/Transforms/Index.h"
+#include "dialects/Flash/Transforms/KernelFrame.h"
 #include "dialects/Flash/Transforms/KeyRanges.h"
 #include "dialects/Flash/Transforms/OptimisticLoops.h"
 #include "dialects/Flash/Transforms/Passes.h"
@@ -56,13 +57,19 @@ void split(scf::ForOp loop, OnlineAttentionOp op) {
     loops.skipped = x.sub(fullStop, fullBegin);
     loops.partialEnd = x.sub(end, loops.skipped);
   }
-  // On GPUs a row max, which is asked for rarely, takes the exact strategy. On CPUs score expressions do: some make
-  // the first keys the least of a row, as ALiBi does, and would have every tile computed twice.
-  bool isCPU = isFor(op, TargetKind::CPU);
-  bool isExact = !isOptimistic(op) || (isCPU ? !op.getScore().empty() : bool(op.getRowMax()));
-  ValueRange results = isExact ? emitLoops(b, loop, loops, loop.getInitArgs(), {})
-                       : isCPU ? emitOptimisticFull(b, loop, op, loops, begin, end)
-                               : emitOptimistic(b, loop, op, loops, begin, end);
+  // On CPUs score expressions take the exact strategy: some make the first keys the least of a row, as ALiBi does, and
+  // would have every tile computed twice.
+  SmallVector<Value> results;
+  if (func::CallOp rescue = rescueAfter(loop))
+    results = emitOptimistic(b, loop, op, loops, begin, end, rescue);
+  else if (isFor(op, TargetKind::CPU) && isOptimistic(scheduleOf(op)) && op.getScore().empty())
+    results = emitOptimisticFull(b, loop, op, loops, begin, end);
+  else if (loop->getParentOfType<func::FuncOp>()->hasAttr(kRescueAttrName))
+    // Hardly ever run: one loop is the least code.
+    results =
+        llvm::to_vector_of<Value>(cloneLoop(b, loop, begin, end, loop.getInitArgs()).getResults());
+  else
+    results = llvm::to_vector_of<Value>(emitLoops(b, loop, loops, loop.getInitArgs(), {}));
   loop.replaceAllUsesWith(results);
   loop.erase();
 }

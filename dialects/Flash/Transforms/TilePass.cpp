@@ -9,6 +9,7 @@
 #include "compiler/Target/GPUSchedules.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
+#include "dialects/Flash/Transforms/OptimisticLoops.h"
 #include "dialects/Flash/Transforms/PartStates.h"
 #include "dialects/Flash/Transforms/Schedules.h"
 #include "dialects/Flash/Transforms/TileMath.h"
@@ -146,7 +147,6 @@ public:
       tiles.isOnDevice = true;
       tiles.headsTogether = op.getMask().empty() ? 1 : kHeadsTogether;
       tiles.mostParts = kMostParts;
-      tiles.notesSmall = gainsBySmallDivisions();
       tiles.keyTile = schedule.getTile()[1];
       mergedRows = std::gcd(schedule.getTile()[0], gpuThreads(toSizes(schedule)) / kWarpSize);
     }
@@ -186,13 +186,6 @@ public:
   }
 
 private:
-  /// Short kernels gain by divisions in 32 bits. In long ones ptxas orders the hot loop by the registers of all of the
-  /// kernel: where these take fewer, it gains 1% at d64 without a mask and loses 4% at d128, and at d64 with one.
-  bool gainsBySmallDivisions() {
-    return schedule.getSplit() ||
-           (op.getMask().empty() && schedule.getQueries() == Placement::Registers);
-  }
-
   using Body = llvm::function_ref<LogicalResult(OpBuilder &, KernelBuilder &, TileEmitter &,
                                                 const MemoryMap &, const GridPoint &, Value)>;
 
@@ -202,9 +195,24 @@ private:
     return memory;
   }
 
+  /// On GPUs a row max, which is asked for rarely, takes the exact strategy, as do rows of heads, which are few.
+  bool isRescued() {
+    return isFor(op, TargetKind::GPU) && isOptimistic(schedule) && !op.getRowMax();
+  }
+
   LogicalResult emitKernel(int64_t phase, const GridShape &shape, Body body) {
     OpBuilder b(func);
     func::FuncOp kernel = createKernel(b, func, phase, schedule);
+    func::FuncOp rescue;
+    // Keys are visited by the first kernel.
+    if (phase == 0 && isRescued()) {
+      ScheduleSizes exact = toSizes(schedule);
+      exact.isOptimistic = false;
+      rescue =
+          createRescue(b, func, phase, toAttribute(b.getContext(), exact, schedule.getStrategy()));
+      if (failed(emitRescue(rescue, shape, body)))
+        return failure();
+    }
     b.setInsertionPointToStart(&kernel.getBody().front());
     MemoryMap map(func, kernel);
     AttentionMemory memory = lookup(map);
@@ -214,7 +222,28 @@ private:
       KernelBuilder builder(inner, loc, memory, point, schedule, shape.pointRows);
       TileEmitter emitter(inner, builder, memory, schedule);
       done = body(inner, builder, emitter, map, point, count);
+      if (!rescue)
+        return;
+      // Unconditional until flash-split-masked-tiles knows what went wrong.
+      SmallVector<Value> arguments(kernel.getArguments());
+      arguments.push_back(point.number);
+      auto call = func::CallOp::create(inner, loc, rescue, arguments);
+      call->setAttr(kRescueAttrName, inner.getUnitAttr());
     });
+    func::ReturnOp::create(b, loc);
+    return done;
+  }
+
+  LogicalResult emitRescue(func::FuncOp rescue, const GridShape &shape, Body body) {
+    OpBuilder b = OpBuilder::atBlockBegin(&rescue.getBody().front());
+    auto exact = rescue->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+    MemoryMap map(func, rescue);
+    AttentionMemory memory = lookup(map);
+    Value count = shape.split ? emitPartCount(b, loc, memory, shape) : Value();
+    GridPoint point = emitGridPoint(b, loc, memory, shape, rescue.getArguments().back());
+    KernelBuilder builder(b, loc, memory, point, exact, shape.pointRows);
+    TileEmitter emitter(b, builder, memory, exact);
+    LogicalResult done = body(b, builder, emitter, map, point, count);
     func::ReturnOp::create(b, loc);
     return done;
   }

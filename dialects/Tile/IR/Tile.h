@@ -24,9 +24,6 @@ namespace flashc::tile {
 /// On a loop of at most one turn: it loads tiles that the next loop's first turn loads again.
 constexpr llvm::StringLiteral kPeekAttrName = "tile.peek";
 
-/// On a branch, one side of which hardly ever runs: the else side. What it needs is better computed there.
-constexpr llvm::StringLiteral kRareElseAttrName = "tile.rare_else";
-
 /// Whether `type` is a tile: a static tensor of rank 1 or 2.
 inline bool isTile(mlir::Type type) {
   auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);

@@ -7,7 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "test/Support/HostedGPU/HostedGPU.h"
+#include "compiler/Driver/Compile.h"
+#include "runtime/CPU/ObjectLoader.h"
 #include "test/Support/HostedGPU/HostedBlock.h"
+#include "test/Support/HostedGPU/HostedModule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -120,6 +123,101 @@ TEST(HostedGPU, MergingOfAllResults) {
     c.desc.sinks = true;
     c.desc.wantLse = c.desc.wantRowMax = true;
     expectPass(c);
+  }
+}
+
+// Scores so large that no exponents relative to a few of them will do: every tile is computed again, where one kernel has
+// a point per block and where it has many, with what each result needs.
+TEST(HostedGPU, TilesThatWentWrongAreComputedAgain) {
+  const auto enlarge = [](CaseInputs &inputs) {
+    for (double &value : inputs.q)
+      value *= 2048;
+  };
+  for (const char *target : {"sm_80", "sm_90"})
+    for (Causal causal : {Causal::None, Causal::BottomRight}) {
+      AttentionCase c = make(target, DType::BF16, 64, 64, 45, 150);
+      c.desc.causal = causal;
+      c.desc.wantLse = causal == Causal::None;
+      c.desc.sinks = true;
+      c.edit = enlarge;
+      expectPass(c);
+    }
+  AttentionCase packed = make("sm_80", DType::BF16, 64, 64, 0, 0);
+  packed.desc.packed = DType::I32;
+  packed.desc.causal = Causal::BottomRight;
+  packed.lengthsQ = {3, 0, 140};
+  packed.lengthsK = {90, 5, 160};
+  packed.edit = enlarge;
+  expectPass(packed);
+}
+
+// Sizes beyond 32 bits, which no grid here has.
+TEST(HostedGPU, DividesLargeNumbers) {
+  const std::string text = R"(
+#schedule = #flash.schedule<tile = [16, 16], micro = [16, 16], strategy = online>
+#lines = #nvtile.lines<warps = 1>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @k_grid(%x: memref<?x?xi32>, %o: memref<?xi32>, %ws: memref<?xi8>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @k_phase0(%x: memref<?x?xi32>, %o: memref<?xi32>, %ws: memref<?xi8>)
+      attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 32 : i64} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c3 = arith.constant 3 : index
+    %c32 = arith.constant 32 : i64
+    %n = memref.dim %x, %c0 : memref<?x?xi32>
+    %d = memref.dim %x, %c1 : memref<?x?xi32>
+    %q = arith.divui %n, %d : index
+    %r = arith.remui %n, %d : index
+    %q64 = arith.index_cast %q : index to i64
+    %r64 = arith.index_cast %r : index to i64
+    %qhigh = arith.shrui %q64, %c32 : i64
+    %rhigh = arith.shrui %r64, %c32 : i64
+    %q0 = arith.trunci %q64 : i64 to i32
+    %q1 = arith.trunci %qhigh : i64 to i32
+    %r0 = arith.trunci %r64 : i64 to i32
+    %r1 = arith.trunci %rhigh : i64 to i32
+    %t0 = tensor.splat %q0 : tensor<16xi32, #lines>
+    %t1 = tensor.splat %q1 : tensor<16xi32, #lines>
+    %t2 = tensor.splat %r0 : tensor<16xi32, #lines>
+    %t3 = tensor.splat %r1 : tensor<16xi32, #lines>
+    tile.store %t0, %o[%c0] dims [0] valid(%c1) : tensor<16xi32, #lines>, memref<?xi32>
+    tile.store %t1, %o[%c1] dims [0] valid(%c1) : tensor<16xi32, #lines>, memref<?xi32>
+    tile.store %t2, %o[%c2] dims [0] valid(%c1) : tensor<16xi32, #lines>, memref<?xi32>
+    tile.store %t3, %o[%c3] dims [0] valid(%c1) : tensor<16xi32, #lines>, memref<?xi32>
+    return
+  }
+})";
+  CompileOptions options;
+  options.emit = Stage::LLVMIR;
+  const std::string object =
+      compileHosted(compileText(text, "division.mlir", Stage::Scheduled, "", options));
+  const auto loaded = LoadedObject::load(std::as_bytes(std::span(object)));
+  auto *entry = loaded->function<void(int64_t *)>("hosted_k_phase0");
+  constexpr int64_t large = int64_t(1) << 40, most = std::numeric_limits<int64_t>::max();
+  for (auto [x, y] : {std::pair<int64_t, int64_t>(large + 17, 3),
+                      {large + 17, large},
+                      {7, large},
+                      {most, 1},
+                      {most, most},
+                      {most, most - 1},
+                      {most - 1, most},
+                      {0, large},
+                      {100, 7},
+                      {(int64_t(1) << 32) - 1, 10},
+                      {int64_t(1) << 32, 10}}) {
+    int64_t out[2] = {-1, -1}; // quotient and remainder
+    const auto address = [](void *data) {
+      return static_cast<int64_t>(reinterpret_cast<intptr_t>(data));
+    };
+    std::vector<int64_t> parameters = {address(out), x, y, 0, 0, address(out), 4, 1,
+                                       address(out), 0, 1};
+    runHosted(1, 32, 0, [&] { entry(parameters.data()); });
+    EXPECT_EQ(out[0], x / y) << x << " / " << y;
+    EXPECT_EQ(out[1], x % y) << x << " mod " << y;
   }
 }
 
