@@ -55,6 +55,8 @@ public:
         sizes.across = readNumber(1, 32);
       else if (key == "blocks")
         sizes.blocks = readNumber(0, 32);
+      else if (key == "registers")
+        sizes.registers = readNumber(0, 255);
       else if (key == "queries")
         sizes.queriesInRegisters =
             readCase<flash::Placement>(flash::symbolizePlacement, "shared or registers") ==
@@ -67,8 +69,8 @@ public:
             readCase<flash::Reference>(flash::symbolizeReference, "exact or optimistic") ==
             flash::Reference::Optimistic;
       else
-        bad("tile, micro, rows, split, strategy, stages, across, blocks, queries, values or "
-            "reference",
+        bad("tile, micro, rows, split, strategy, stages, across, blocks, registers, queries, "
+            "values or reference",
             key);
     }
     if (!seen.count("split"))

@@ -116,6 +116,37 @@ void chooseBlocks(ScheduleSizes &sizes, const TargetInfo &target, const Schedule
   sizes.blocks = std::clamp<int64_t>(std::min(byMemory, byRegisters), 1, 2);
 }
 
+/// What measuring found better than the rules above for an optimistic reference (tools/bench/gpu on an H200, which runs
+/// the code of both targets; ptxas 13.0): fewer registers than there are have ptxas overlap more, and where the longest
+/// tiles of queries are few turns long, two small blocks fill each other's pauses.
+struct Finding {
+  int64_t computeCapability, headDim;
+  bool isMasked;
+  int64_t registers;
+  bool hasSmallBlocks = false;
+};
+constexpr Finding kFindings[] = {
+    {80, 64, false, 253},  {80, 64, true, 253},      {90, 64, false, 253},  {90, 64, true, 253},
+    {80, 256, false, 234}, {80, 256, true, 0, true}, {90, 256, false, 232}, {90, 256, true, 244},
+};
+
+void applyFindings(ScheduleSizes &sizes, const TargetInfo &target, const ScheduleProblem &problem) {
+  for (const Finding &finding : kFindings) {
+    if (finding.computeCapability != target.computeCapability || !sizes.isOptimistic ||
+        finding.headDim != problem.headDim || finding.headDim != problem.valueDim ||
+        finding.isMasked != problem.isMasked)
+      continue;
+    sizes.registers = finding.registers;
+    if (finding.hasSmallBlocks) {
+      sizes.tile = {64, 48};
+      sizes.micro = {kFragment, kFragment};
+      sizes.stages = 1;
+      sizes.values = ValueCopy::Late;
+      sizes.blocks = 2;
+    }
+  }
+}
+
 } // namespace
 
 int64_t gpuThreads(const ScheduleSizes &sizes) {
@@ -190,6 +221,8 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
            "; choose a smaller tile or fewer stages";
   int64_t perThread =
       std::min(target.maxRegistersPerThread, target.registersPerSM / gpuThreads(sizes) / 8 * 8);
+  if (sizes.registers)
+    perThread = std::min(perThread, sizes.registers);
   if (int64_t registers = gpuRegisters(sizes, target, problem); registers > perThread)
     return "expected at most " + number(perThread) + " registers per thread, got about " +
            number(registers) + "; choose fewer rows per warp, or more warps across";
@@ -225,6 +258,7 @@ ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem 
         for (const KeyShape &keys : shapes)
           if (fits(shape, keys)) {
             chooseBlocks(sizes, target, problem);
+            applyFindings(sizes, target, problem);
             return sizes;
           }
   return sizes; // of the least memory; its rejection is the one to tell
@@ -241,6 +275,7 @@ ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &
   sizes.stages = 1;
   sizes.values = ValueCopy::Ahead;
   sizes.isOptimistic = false;
+  sizes.registers = 0;
   sizes.tile = {roundUp(br, sizes.micro[0]), bc};
   sizes.micro[1] = kFragment;
   while (gpuThreads(sizes) > 256 && sizes.tile[0] > sizes.micro[0])

@@ -79,7 +79,10 @@ int numbersOf(std::string_view text, std::string_view directive) {
 
 int registersOf(std::string_view kernel) {
   const int threads = numbersOf(kernel, ".maxntid") * numbersOf(kernel, ".minnctapersm");
-  return std::min(registersOfAll / threads / registersAtOnce * registersAtOnce, registersOfOne);
+  const int most = kernel.find(".maxnreg") == std::string_view::npos
+                       ? registersOfOne
+                       : numbersOf(kernel, ".maxnreg");
+  return std::min(registersOfAll / threads / registersAtOnce * registersAtOnce, most);
 }
 
 /// The declaration of a function, as `linkage` says: of another module's, or ahead of its definition.

@@ -76,6 +76,20 @@ module attributes {flash.target = #flash.target<"sm_80">} {
 
 // -----
 
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  // expected-error @below {{expected 0 to 255 registers in nvtile.registers, got 256}}
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64, nvtile.registers = 256 : i64} {
+    return
+  }
+}
+
+// -----
+
 // No layout.
 #schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
 #rows = #nvtile.fragment<warps = [2, 1]>

@@ -60,11 +60,15 @@ public:
                                   << " whole warps of at most " << target.maxThreadsPerBlock
                                   << " threads, got " << kernel->getAttr(nvtile::kThreadsAttrName);
     warps = threads.getInt() / kThreadsPerWarp;
-    Attribute blocks = kernel->getAttr(nvtile::kBlocksAttrName);
-    auto number = dyn_cast_or_null<IntegerAttr>(blocks);
-    if (blocks && (!number || number.getInt() < 0 || number.getInt() > 32))
-      return kernel.emitOpError() << "expected 0 to 32 blocks in " << nvtile::kBlocksAttrName
-                                  << ", got " << blocks;
+    for (auto [name, what, most] :
+         {std::tuple(StringRef(nvtile::kBlocksAttrName), "blocks", int64_t(32)),
+          {StringRef(nvtile::kRegistersAttrName), "registers", target.maxRegistersPerThread}}) {
+      Attribute value = kernel->getAttr(name);
+      auto number = dyn_cast_or_null<IntegerAttr>(value);
+      if (value && (!number || number.getInt() < 0 || number.getInt() > most))
+        return kernel.emitOpError()
+               << "expected 0 to " << most << " " << what << " in " << name << ", got " << value;
+    }
     auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
     bool hasMicro =
         schedule && (schedule.getMicro()[1] % kBlockRows == 0 || hasFewestKeys(schedule));

@@ -37,7 +37,8 @@ func::FuncOp createThreadFunction(OpBuilder &b, func::FuncOp kernel) {
   // The runtime refuses tensors that overlap an output.
   for (unsigned pointer : pointers)
     func.setArgAttr(pointer, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-  for (StringRef name : {nvtile::kThreadsAttrName, nvtile::kBlocksAttrName})
+  for (StringRef name :
+       {nvtile::kThreadsAttrName, nvtile::kBlocksAttrName, nvtile::kRegistersAttrName})
     if (Attribute value = kernel->getAttr(name); value && kernel->hasAttr(flash::kKernelAttrName))
       func->setAttr(name, value);
   func.addEntryBlock();

@@ -40,6 +40,8 @@ public:
     kernel->setAttr(nvtile::kSharedBytesAttrName, b().getI64IntegerAttr(buffers.bytes()));
     if (schedule.getBlocks())
       kernel->setAttr(nvtile::kBlocksAttrName, b().getI64IntegerAttr(schedule.getBlocks()));
+    if (schedule.getRegisters())
+      kernel->setAttr(nvtile::kRegistersAttrName, b().getI64IntegerAttr(schedule.getRegisters()));
     return success();
   }
 

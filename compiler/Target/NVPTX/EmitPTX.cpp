@@ -100,8 +100,14 @@ void setKernelAttributes(llvm::Module &llvmModule, mlir::ModuleOp module) {
     }
     function->setCallingConv(llvm::CallingConv::PTX_Kernel);
     function->addFnAttr("nvvm.maxntid", std::to_string(threads.getInt()));
-    if (auto blocks = op->getAttrOfType<mlir::IntegerAttr>(nvtile::kBlocksAttrName))
-      function->addFnAttr("nvvm.minctasm", std::to_string(blocks.getInt()));
+    auto setBound = [&](llvm::StringRef name, llvm::StringRef bound) {
+      auto value = op->getAttrOfType<mlir::IntegerAttr>(name);
+      if (value && value.getInt())
+        function->addFnAttr(bound, std::to_string(value.getInt()));
+      return value && value.getInt();
+    };
+    if (!setBound(nvtile::kRegistersAttrName, "nvvm.maxnreg"))
+      setBound(nvtile::kBlocksAttrName, "nvvm.minctasm");
   });
 }
 

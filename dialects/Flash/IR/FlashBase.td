@@ -106,6 +106,8 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     - `stages = n`: tiles of keys and values in shared memory, of which n - 1 are on their way (GPU; CPUs: 0).
     - `across = n`: warps that share rows, each with a part of the columns of O (GPU).
     - `blocks = n`: blocks that should fit on a multiprocessor, which bounds a thread's registers (GPU; 0: no matter).
+    - `registers = n`: registers of a thread at most, instead of as many as `blocks` leaves (GPU; 0: those). ptxas
+      arranges a kernel's loops by what it has.
     - `queries = shared | registers`: where the tile of Q lies while the keys pass by (GPU).
     - `values = ahead | late | instead`: the tile of V travels with that of K; or has one stage, filled while the scores
       are computed; or lies in the memory of K, once the scores are computed (GPU).
@@ -117,7 +119,7 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     - (H2) Br is a multiple of mr.
     - (H3) split is 0 or a positive multiple of Bc.
     - (H4) rows, split and an optimistic reference are for the online strategy.
-    - (H5) stages and blocks are not negative, across is positive.
+    - (H5) stages, blocks and registers are not negative, across is positive.
     - (H6) values instead of keys go with one stage.
 
     What a target can hold is checked where the schedule meets the target
@@ -134,6 +136,7 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
                         DefaultValuedParameter<"int64_t", "0">:$stages,
                         DefaultValuedParameter<"int64_t", "1">:$across,
                         DefaultValuedParameter<"int64_t", "0">:$blocks,
+                        DefaultValuedParameter<"int64_t", "0">:$registers,
                         DefaultValuedParameter<"::flashc::flash::Placement",
                                                "::flashc::flash::Placement::Shared">:$queries,
                         DefaultValuedParameter<"::flashc::flash::ValueCopy",

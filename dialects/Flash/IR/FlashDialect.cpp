@@ -75,7 +75,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   Placement queries = Placement::Shared;
   ValueCopy values = ValueCopy::Ahead;
   Reference reference = Reference::Exact;
-  int64_t split = 0, stages = 0, across = 1, blocks = 0;
+  int64_t split = 0, stages = 0, across = 1, blocks = 0, registers = 0;
   auto parseField = [&]() -> ParseResult {
     SMLoc loc = parser.getCurrentLocation();
     StringRef key;
@@ -93,6 +93,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       return parser.parseInteger(across);
     if (key == "blocks")
       return parser.parseInteger(blocks);
+    if (key == "registers")
+      return parser.parseInteger(registers);
     if (key == "strategy")
       return parseCase<Strategy>(parser, symbolizeStrategy, "online or standard", strategy);
     if (key == "rows")
@@ -104,14 +106,14 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     if (key == "reference")
       return parseCase<Reference>(parser, symbolizeReference, "exact or optimistic", reference);
     return parser.emitError(loc, "expected tile, micro, strategy, rows, split, stages, across, "
-                                 "blocks, queries, values or reference, got '")
+                                 "blocks, registers, queries, values or reference, got '")
            << key << "'";
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
     return {};
   return parser.getChecked<ScheduleAttr>(parser.getCurrentLocation(), parser.getContext(), tile,
                                          micro, strategy, rows, split, stages, across, blocks,
-                                         queries, values, reference);
+                                         registers, queries, values, reference);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -127,6 +129,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", across = " << getAcross();
   if (getBlocks() != 0)
     printer << ", blocks = " << getBlocks();
+  if (getRegisters() != 0)
+    printer << ", registers = " << getRegisters();
   if (getQueries() != Placement::Shared)
     printer << ", queries = " << stringifyPlacement(getQueries());
   if (getValues() != ValueCopy::Ahead)
@@ -139,8 +143,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                    llvm::ArrayRef<int64_t> tile, llvm::ArrayRef<int64_t> micro,
                                    Strategy strategy, RowKind rows, int64_t split, int64_t stages,
-                                   int64_t across, int64_t blocks, Placement, ValueCopy values,
-                                   Reference reference) {
+                                   int64_t across, int64_t blocks, int64_t registers, Placement,
+                                   ValueCopy values, Reference reference) {
   for (auto [name, sizes] : {std::pair("tile", tile), std::pair("micro", micro)})
     if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1)
       return emitError() << "(H1) expected two positive sizes for " << name << ", got [" << sizes
@@ -155,10 +159,10 @@ LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
       (rows != RowKind::Queries || split != 0 || reference != Reference::Exact))
     return emitError() << "(H4) expected rows of queries, no split and an exact reference with the "
                           "standard strategy";
-  if (stages < 0 || blocks < 0 || across < 1)
-    return emitError() << "(H5) expected stages and blocks of at least 0 and across of at least 1, "
-                          "got "
-                       << stages << ", " << blocks << " and " << across;
+  if (stages < 0 || blocks < 0 || registers < 0 || across < 1)
+    return emitError() << "(H5) expected stages, blocks and registers of at least 0 and across of "
+                          "at least 1, got "
+                       << stages << ", " << blocks << ", " << registers << " and " << across;
   if (values == ValueCopy::Instead && stages > 1)
     return emitError() << "(H6) expected one stage with values instead of keys, got " << stages;
   return success();

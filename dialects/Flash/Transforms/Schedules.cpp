@@ -16,7 +16,7 @@ ScheduleAttr flashc::flash::toAttribute(MLIRContext *context, const ScheduleSize
                                         Strategy strategy) {
   return ScheduleAttr::get(context, sizes.tile, sizes.micro, strategy,
                            sizes.rowsAreHeads ? RowKind::Heads : RowKind::Queries, sizes.split,
-                           sizes.stages, sizes.across, sizes.blocks,
+                           sizes.stages, sizes.across, sizes.blocks, sizes.registers,
                            sizes.queriesInRegisters ? Placement::Registers : Placement::Shared,
                            toAttribute(sizes.values),
                            sizes.isOptimistic ? Reference::Optimistic : Reference::Exact);
@@ -31,6 +31,7 @@ ScheduleSizes flashc::flash::toSizes(ScheduleAttr schedule) {
   sizes.stages = schedule.getStages();
   sizes.across = schedule.getAcross();
   sizes.blocks = schedule.getBlocks();
+  sizes.registers = schedule.getRegisters();
   sizes.queriesInRegisters = schedule.getQueries() == Placement::Registers;
   sizes.values = toSizes(schedule.getValues());
   sizes.isOptimistic = schedule.getReference() == Reference::Optimistic;

@@ -32,6 +32,8 @@ constexpr llvm::StringLiteral kThreadsAttrName = "nvtile.threads";
 constexpr llvm::StringLiteral kSharedBytesAttrName = "nvtile.shared_bytes";
 /// On a kernel: how many blocks should fit on a multiprocessor at once.
 constexpr llvm::StringLiteral kBlocksAttrName = "nvtile.blocks";
+/// On a kernel: registers of a thread at most, where that is not for blocks to say.
+constexpr llvm::StringLiteral kRegistersAttrName = "nvtile.registers";
 
 } // namespace flashc::nvtile
 

@@ -30,7 +30,7 @@ func.func private @f() attributes {s = #flash.schedule<tile = [64, 64], micro = 
 
 // -----
 
-// expected-error @below {{expected tile, micro, strategy, rows, split, stages, across, blocks, queries, values or reference, got 'warps'}}
+// expected-error @below {{expected tile, micro, strategy, rows, split, stages, across, blocks, registers, queries, values or reference, got 'warps'}}
 func.func private @f() attributes {s = #flash.schedule<warps = 2>}
 
 // -----
@@ -71,19 +71,25 @@ func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4
 // -----
 
 // (H5)
-// expected-error @below {{(H5) expected stages and blocks of at least 0 and across of at least 1, got -1, 0 and 1}}
+// expected-error @below {{(H5) expected stages, blocks and registers of at least 0 and across of at least 1, got -1, 0, 0 and 1}}
 func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], stages = -1>}
 
 // -----
 
 // (H5) blocks
-// expected-error @below {{(H5) expected stages and blocks of at least 0 and across of at least 1, got 2, -3 and 1}}
+// expected-error @below {{(H5) expected stages, blocks and registers of at least 0 and across of at least 1, got 2, -3, 0 and 1}}
 func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], stages = 2, blocks = -3>}
 
 // -----
 
+// (H5) registers
+// expected-error @below {{(H5) expected stages, blocks and registers of at least 0 and across of at least 1, got 0, 0, -1 and 1}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], registers = -1>}
+
+// -----
+
 // (H5) across
-// expected-error @below {{(H5) expected stages and blocks of at least 0 and across of at least 1, got 0, 0 and 0}}
+// expected-error @below {{(H5) expected stages, blocks and registers of at least 0 and across of at least 1, got 0, 0, 0 and 0}}
 func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], across = 0>}
 
 // -----

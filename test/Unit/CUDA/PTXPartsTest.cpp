@@ -43,6 +43,9 @@ TEST(PTXPartsTest, EveryFunctionIsAPart) {
 TEST(PTXPartsTest, FunctionsFitTheKernels) {
   const std::string second = ".visible .entry phase1(\n)\n.maxntid 16, 16, 2\n{\n\tret;\n}\n";
   EXPECT_EQ(divideAtFunctions(whole + second, "sm_90a").at(1).mostRegisters, 128);
+  const std::string bounded =
+      ".visible .entry phase1(\n)\n.maxntid 32\n.maxnreg 90\n{\n\tret;\n}\n";
+  EXPECT_EQ(divideAtFunctions(whole + bounded, "sm_90a").at(1).mostRegisters, 90);
   const std::string free = ".visible .entry phase0(\n)\n{\n\tret;\n}\n";
   EXPECT_EQ(divideAtFunctions(header + free + function, "sm_90a").at(1).mostRegisters, 255);
 }

@@ -98,6 +98,11 @@ TEST(GPUSchedules, ChoiceObeysWhatItsFieldsMean) {
                    sizes.rowsAreHeads != (problem.queries > 0);
     // Two blocks on a multiprocessor must fit as the launch bounds promise.
     isWrong |= sizes.blocks * gpuSharedBytes(sizes, target, problem) > target.sharedMemoryPerSM;
+    // As do the registers that a thread may have.
+    if (sizes.registers)
+      isWrong |= sizes.blocks * gpuThreads(sizes) * ((sizes.registers + 7) / 8 * 8) >
+                     target.registersPerSM ||
+                 !sizes.isOptimistic;
     if (isWrong)
       ADD_FAILURE() << describe(target, problem);
   });
@@ -168,6 +173,8 @@ TEST(GPUSchedules, RejectionsNameTheRemedy) {
       "tile or fewer stages");
   EXPECT_EQ(reject([](ScheduleSizes &s) { s.tile[0] = 128, s.micro[0] = 64; }).substr(0, 53),
             "expected at most 255 registers per thread, got about ");
+  EXPECT_EQ(reject([](ScheduleSizes &s) { s.registers = 128; }).substr(0, 53),
+            "expected at most 128 registers per thread, got about ");
   EXPECT_EQ(reject([](ScheduleSizes &s) { s.values = ScheduleSizes::ValueCopy::Instead; }),
             "expected one stage with values instead of keys, got 2");
   EXPECT_EQ(rejectSchedule(
@@ -186,13 +193,13 @@ TEST(GPUSchedules, FieldsOfGPUsAreRefusedOnCPUs) {
   const ScheduleProblem problem = problemOf(64, 64, Input::F32);
   for (auto change :
        {+[](ScheduleSizes &s) { s.stages = 2; }, +[](ScheduleSizes &s) { s.across = 2; },
-        +[](ScheduleSizes &s) { s.blocks = 2; },
+        +[](ScheduleSizes &s) { s.blocks = 2; }, +[](ScheduleSizes &s) { s.registers = 200; },
         +[](ScheduleSizes &s) { s.queriesInRegisters = true; },
         +[](ScheduleSizes &s) { s.values = ScheduleSizes::ValueCopy::Late; }}) {
     ScheduleSizes sizes = chooseSchedule(target, problem);
     change(sizes);
     EXPECT_EQ(rejectSchedule(sizes, target, problem),
-              "expected stages, across, blocks, queries and values on GPU targets only");
+              "expected stages, across, blocks, registers, queries and values on GPU targets only");
   }
   // An optimistic reference pays where products leave the exponentials most of the time.
   ScheduleSizes sizes = chooseSchedule(target, problem);
