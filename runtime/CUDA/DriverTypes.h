@@ -24,6 +24,7 @@ using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
 using CUgraph = struct CUgraph_st *;
 using CUgraphExec = struct CUgraphExec_st *;
+using CUlinkState = struct CUlinkState_st *;
 
 enum : CUresult {
   CUDA_SUCCESS = 0,
@@ -66,11 +67,14 @@ enum CUpointer_attribute : int {
 enum CUmemorytype : unsigned { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
 
 enum CUjit_option : int {
+  CU_JIT_MAX_REGISTERS = 0,
   CU_JIT_INFO_LOG_BUFFER = 3,
   CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
   CU_JIT_ERROR_LOG_BUFFER = 5,
   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 };
+
+enum CUjitInputType : int { CU_JIT_INPUT_PTX = 1 };
 
 enum CUstreamCaptureStatus : int {
   CU_STREAM_CAPTURE_STATUS_NONE = 0,
@@ -103,6 +107,13 @@ enum CUstream_flags : unsigned { CU_STREAM_NON_BLOCKING = 1 };
   X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                      \
     (CUmodule * module, const void *image, unsigned count, CUjit_option *options, void **values))  \
   X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                           \
+  X(cuLinkCreate, "cuLinkCreate_v2",                                                               \
+    (unsigned count, CUjit_option *options, void **values, CUlinkState *state))                    \
+  X(cuLinkAddData, "cuLinkAddData_v2",                                                             \
+    (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,            \
+     unsigned count, CUjit_option *options, void **values))                                        \
+  X(cuLinkComplete, "cuLinkComplete", (CUlinkState state, void **cubin, size_t *size))             \
+  X(cuLinkDestroy, "cuLinkDestroy", (CUlinkState state))                                           \
   X(cuModuleGetFunction, "cuModuleGetFunction",                                                    \
     (CUfunction * function, CUmodule module, const char *name))                                    \
   X(cuFuncSetAttribute, "cuFuncSetAttribute",                                                      \

@@ -6,6 +6,7 @@
 #include "runtime/CUDA/ModuleLoader.h"
 #include "runtime/API/Status.h"
 #include "runtime/CUDA/CubinLoader.h"
+#include "runtime/CUDA/PTXParts.h"
 #include "runtime/CUDA/Ptxas.h"
 #include "runtime/Cache/DiskCache.h"
 #include "runtime/Support/Stopwatch.h"
@@ -29,15 +30,65 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+/// Where the driver writes why it refuses something.
+class ErrorLog {
+  std::string buffer = std::string(16384, '\0'); // first: the values point there
+
+public:
+  static constexpr unsigned count = 2;
+  CUjit_option options[count] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  // Sizes travel in the pointers themselves.
+  void *values[count] = {buffer.data(), reinterpret_cast<void *>(buffer.size() - 1)};
+
+  ErrorLog() = default;
+  ErrorLog(const ErrorLog &) = delete;
+  ErrorLog &operator=(const ErrorLog &) = delete;
+  std::string text() const { return trimmed(buffer.c_str()); }
+};
+
 /// PTX text or a cubin into a module. Leaves why it was refused in `log`.
 CUresult load(const Driver &driver, const void *image, CUmodule &module, std::string &log) {
-  std::string buffer(16384, '\0');
-  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  // Sizes travel in the pointers themselves.
-  void *values[] = {buffer.data(), reinterpret_cast<void *>(buffer.size() - 1)};
-  const CUresult result = driver.cuModuleLoadDataEx(&module, image, 2, options, values);
-  log = trimmed(buffer.c_str());
+  ErrorLog errors;
+  const CUresult result =
+      driver.cuModuleLoadDataEx(&module, image, errors.count, errors.options, errors.values);
+  log = errors.text();
   return result;
+}
+
+/// A module of `parts` that the driver compiles and links; false where it cannot.
+bool link(const Driver &driver, std::span<const PTXPart> parts, CUmodule &module) {
+  ErrorLog errors;
+  CUlinkState state = nullptr;
+  if (driver.cuLinkCreate(errors.count, errors.options, errors.values, &state) != CUDA_SUCCESS)
+    return false;
+  CUresult result = CUDA_SUCCESS;
+  for (const PTXPart &part : parts) {
+    if (result != CUDA_SUCCESS)
+      break;
+    CUjit_option options[] = {CU_JIT_MAX_REGISTERS};
+    void *values[] = {reinterpret_cast<void *>(static_cast<size_t>(part.mostRegisters))};
+    result = driver.cuLinkAddData(state, CU_JIT_INPUT_PTX, const_cast<char *>(part.text.c_str()),
+                                  part.text.size() + 1, "kernel.ptx", part.mostRegisters ? 1 : 0,
+                                  options, values);
+  }
+  void *cubin = nullptr;
+  size_t size = 0;
+  if (result == CUDA_SUCCESS)
+    result = driver.cuLinkComplete(state, &cubin, &size);
+  std::string log;
+  if (result == CUDA_SUCCESS)
+    result = load(driver, cubin, module, log);
+  driver.cuLinkDestroy(state); // and the cubin with it
+  return result == CUDA_SUCCESS;
+}
+
+/// PTX by the driver, in parts where that makes better code (see PTXParts.h), else as a whole.
+CUresult loadPTX(const Driver &driver, const std::string &ptx, const std::string &arch,
+                 CUmodule &module, std::string &log) {
+  const std::vector<PTXPart> parts = divideAtFunctions(ptx, arch);
+  if (!parts.empty() && link(driver, parts, module))
+    return CUDA_SUCCESS;
+  return load(driver, ptx.c_str(), module, log);
 }
 
 /// By ptxas; no module and the reason where that is not possible.
@@ -104,7 +155,7 @@ LoadedModule loadModule(const Driver &driver, const DeviceFacts &facts, const st
   LoadedModule loaded = loadCubin(driver, facts, ptx, target, reason);
   if (loaded.module)
     return loaded;
-  const CUresult result = load(driver, ptx.c_str(), loaded.module, log);
+  const CUresult result = loadPTX(driver, ptx, archOf(facts, target), loaded.module, log);
   if (result == CUDA_SUCCESS)
     return loaded;
   const bool isOld = result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;

@@ -14,7 +14,8 @@ import os
 PREFIX = b"// flashc_kernel_info "
 
 # CUfunction_attribute and CUjit_option of the driver's interface.
-_MAX_DYNAMIC_SHARED, _LOG_BUFFER, _LOG_SIZE = 8, 5, 6
+_LOCAL_BYTES, _REGISTERS, _MAX_DYNAMIC_SHARED = 3, 4, 8
+_LOG_BUFFER, _LOG_SIZE = 5, 6
 
 _driver = None
 
@@ -50,6 +51,16 @@ def function(module, entry, shared_bytes):
     check(driver().cuModuleGetFunction(ctypes.byref(result), module, entry.encode()), f"cuModuleGetFunction {entry}")
     check(driver().cuFuncSetAttribute(result, _MAX_DYNAMIC_SHARED, shared_bytes), f"cuFuncSetAttribute {entry}")
     return result
+
+
+def registers(entry):
+    """(registers, bytes of local memory) of a thread of a function, with what it calls."""
+    values = []
+    for attribute in (_REGISTERS, _LOCAL_BYTES):
+        value = ctypes.c_int()
+        check(driver().cuFuncGetAttribute(ctypes.byref(value), attribute, entry), "cuFuncGetAttribute")
+        values.append(value.value)
+    return tuple(values)
 
 
 def launcher(launches, values, keep, stream):

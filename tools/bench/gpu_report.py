@@ -194,15 +194,16 @@ def cold_start(results):
 
 def kernels(results):
     rows = [
-        [k["kernel"], k["target"], k["schedule"], str(k.get("registers", "")), str(k.get("spilled_bytes", "")),
+        [k["kernel"], k["target"], k["schedule"], str(k.get("registers", "")), str(k.get("local_bytes", k.get("spilled_bytes", ""))),
          size(k["shared_bytes"]), f"{1e3 * k['compile_s']:.0f}",
          number(k.get("assemble_s") and 1e3 * k["assemble_s"])]
         for k in results["kernels"]
     ]
     if not rows:
         return []
-    header = ["kernel", "target", "schedule", "registers", "spilled bytes", "shared memory", "flashc, ms", "ptxas, ms"]
-    text = "Times are those of whole processes, many of which ran at once."
+    header = ["kernel", "target", "schedule", "registers", "local bytes", "shared memory", "flashc, ms", "ptxas, ms"]
+    text = ("Local memory is a thread's, with that of the function that computes tiles again. Times are those of whole "
+            "processes, many of which ran at once.")
     return ["## Kernels", "", text, ""] + table(header, rows)
 
 

@@ -108,12 +108,19 @@ Source prepareFlags(const Arguments &arguments) {
           }};
 }
 
-/// The machine code of `ptx`, whose target it is for.
-std::vector<std::byte> makeCubin(const std::string &ptx, const std::string &target) {
+/// The machine code of `ptx` for `arch`, which `flag` asks for.
+std::vector<std::byte> makeCubin(const std::string &ptx, const std::string &arch,
+                                 std::string_view flag) {
   std::string reason;
   if (!canMakeCubins(reason))
-    fail("--cubins: ", reason, "; without --cubins the bundle needs no toolkit");
-  return cubinFor(ptx, target, /*driverVersion=*/0);
+    fail(flag, ": ", reason, "; without ", flag, " no toolkit is needed");
+  return cubinFor(ptx, arch, /*driverVersion=*/0);
+}
+
+/// What a first run on a device of architecture `arch` makes of PTX.
+std::string assemble(const std::string &ptx, const std::string &arch) {
+  const std::vector<std::byte> cubin = makeCubin(ptx, arch, "--assemble");
+  return {reinterpret_cast<const char *>(cubin.data()), cubin.size()};
 }
 
 /// The bundle of the objects for all `targets`.
@@ -137,7 +144,7 @@ std::string compileBundle(const Source &source, const std::vector<std::string> &
   for (size_t n = 0; n < objects.size(); ++n) {
     images[n].bytes = std::as_bytes(std::span(objects[n]));
     if (wantCubins && images[n].kind == BundleImage::Kind::PTX)
-      cubins.push_back(makeCubin(objects[n], images[n].target));
+      cubins.push_back(makeCubin(objects[n], images[n].target, "--cubins"));
   }
   for (size_t n = 0, next = 0; next < cubins.size(); ++n)
     if (images[n].kind == BundleImage::Kind::PTX)
@@ -166,15 +173,23 @@ void compile(Invocation &invocation) {
   const bool isFile = !arguments.positional().empty();
   if (arguments.has("cubins") && !isBundle)
     fail("--cubins: expected a bundle, got one object; name the output FILE.bundle");
+  const std::optional<std::string> arch = arguments.find("assemble");
+  if (arch && (isBundle || options.emit != Stage::Obj))
+    fail("--assemble: expected one kernel for a GPU, got ",
+         isBundle ? "a bundle" : "--emit; machine code is what comes after all stages");
   if (isBundle && isFile && !arguments.has("target"))
     fail("expected the targets of a bundle, got none; give --target T1,T2");
   const Source source =
       isFile ? prepareFile(arguments, targets.size(), isBundle) : prepareFlags(arguments);
   if (!isFile && !arguments.has("target"))
     invocation.settled = {"--target", resolveTarget("", source.type)};
-  const std::string result = isBundle
-                                 ? compileBundle(source, targets, arguments.has("cubins"), options)
-                                 : source.compile(targets[0], options);
+  std::string result = isBundle ? compileBundle(source, targets, arguments.has("cubins"), options)
+                                : source.compile(targets[0], options);
+  if (arch && result.starts_with("\x7f"
+                                 "ELF"))
+    fail("--assemble: expected a kernel for a GPU, got one for a CPU; give --target");
+  if (arch)
+    result = assemble(result, *arch);
   if (!toStandardOutput)
     writeFileAtomically(output, {std::as_bytes(std::span(result))});
   else if (options.emit != Stage::Obj || output == "-")
@@ -208,6 +223,9 @@ a run takes the best that its machine can. It has the format of LLVM's offload b
         {"cubins", "",
          "Put machine code beside the PTX of a bundle, which spares compiling at the first run. "
          "Needs ptxas of the CUDA toolkit."},
+        {"assemble", "ARCH",
+         "Machine code for an architecture, such as sm_90, that runs the target: what a first run "
+         "there makes of PTX. Needs ptxas of the CUDA toolkit."},
         {"output", "OUT", "Write here; - is standard output, the default for text.", false, 'o'},
         {"dump-stages", "DIR", "Write every stage on the way to this folder."}}}};
   command.maxPositional = 1;

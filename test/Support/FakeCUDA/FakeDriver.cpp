@@ -217,6 +217,44 @@ EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned
   return CUDA_SUCCESS;
 }
 
+// Linking puts "linked" and each part with its registers one after another.
+
+EXPORT CUresult cuLinkCreate_v2(unsigned, CUjit_option *, void **, CUlinkState *link) {
+  Call call("cuLinkCreate");
+  if (!call.isUnsafe().result)
+    *link = new CUlinkState_st{"linked\n"};
+  return call.result;
+}
+
+EXPORT CUresult cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void *data, size_t size,
+                                 const char *, unsigned count, CUjit_option *options,
+                                 void **values) {
+  Call call("cuLinkAddData");
+  if (call.result)
+    return call.result;
+  const std::string text(static_cast<const char *>(data), size);
+  if (type != CU_JIT_INPUT_PTX || text.back() != '\0' ||
+      text.find("refused by the linker") != std::string::npos)
+    return CUDA_ERROR_INVALID_PTX;
+  for (unsigned n = 0; n < count; ++n)
+    if (options[n] == CU_JIT_MAX_REGISTERS)
+      link->image += "registers " + std::to_string(reinterpret_cast<size_t>(values[n])) + "\n";
+  link->image += text.c_str();
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuLinkComplete(CUlinkState link, void **cubin, size_t *size) {
+  Call call("cuLinkComplete");
+  *cubin = link->image.data();
+  *size = link->image.size();
+  return call.result;
+}
+
+EXPORT CUresult cuLinkDestroy(CUlinkState link) {
+  delete link;
+  return Call("cuLinkDestroy").result;
+}
+
 EXPORT CUresult cuModuleUnload(CUmodule module) {
   Call call("cuModuleUnload");
   auto &modules = state().modules;

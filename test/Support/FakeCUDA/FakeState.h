@@ -29,6 +29,10 @@ struct CUmod_st {
   CUcontext context;
   std::map<std::string, CUfunc_st> functions;
 };
+/// What a link was given, one text after another.
+struct CUlinkState_st {
+  std::string image;
+};
 struct CUstream_st {
   CUcontext context;
   bool isCapturing = false;

@@ -54,6 +54,26 @@ TEST_F(ModuleLoaderTest, TheDriverCompilesWhatPtxasRefuses) {
   }
 }
 
+// Without ptxas, functions that kernels call are linked where ptxas would assemble them apart; all as a whole where the
+// driver will not.
+TEST_F(ModuleLoaderTest, TheDriverLinksFunctionsBesideKernels) {
+  const std::string refused = "// refused by ptxas\n";
+  const std::string head = ".visible .func g(\n.param .b64 p\n)";
+  const std::string ptx = refused + ".visible .entry f(\n)\n{\nret;\n}\n" + head + "\n{\nret;\n}\n";
+  const std::string linked = "linked\n" + refused + ".extern .func g(\n.param .b64 p\n);\n" +
+                             ".visible .entry f(\n)\n{\nret;\n}\n" + "registers 255\n" + refused +
+                             head + "\n{\nret;\n}\n";
+  EXPECT_EQ(load(ptx, "sm_80"), CodeMaker::Driver);
+  EXPECT_EQ(fakeCUDA().lastImage(), linked);
+  EXPECT_EQ(load(ptx, "sm_80", 1), CodeMaker::Driver); // 8.0
+  EXPECT_EQ(fakeCUDA().lastImage(), ptx);
+  for (const char *call : {"cuLinkCreate", "cuLinkAddData", "cuLinkComplete"}) {
+    fakeCUDA().failNext(call, CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(load(ptx, "sm_80"), CodeMaker::Driver);
+    EXPECT_EQ(fakeCUDA().lastImage(), ptx) << call;
+  }
+}
+
 TEST_F(ModuleLoaderTest, WhatAllRefuseIsToldWithEveryReason) {
   EXPECT_ERROR(load("// refused by ptxas\n", "sm_80"),
                "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX for attention (sm_80) on Fake GPU 0: "
