@@ -42,9 +42,14 @@ FailureOr<KernelFunctions> KernelFunctions::find(ModuleOp module) {
       result.grids[phase.getInt()] = func;
     else if (auto phase = func->getAttrOfType<IntegerAttr>(flash::kKernelAttrName))
       result.kernels[phase.getInt()] = func;
-    else if (auto phase = func->getAttrOfType<IntegerAttr>(flash::kRescueAttrName))
-      result.rescues[phase.getInt()] = func;
-    else if (func->hasAttr(flash::kWorkspaceAttrName))
+    else if (Attribute rescue = func->getAttr(flash::kRescueAttrName)) {
+      auto phase = dyn_cast<IntegerAttr>(rescue);
+      if (!phase || !result.rescues.try_emplace(phase.getInt(), func).second)
+        return func.emitOpError()
+               << "expected one function with the number of its kernel's phase in "
+               << flash::kRescueAttrName << ", got "
+               << (phase ? StringRef("another") : StringRef("unit"));
+    } else if (func->hasAttr(flash::kWorkspaceAttrName))
       result.workspaceSize = func;
   }
   auto samePhase = [](auto &a, auto &b) { return a.first == b.first; };

@@ -27,7 +27,8 @@ public:
         text += ch;
   }
 
-  /// Fields that are not named keep their values; a split that is not is rounded up to whole tiles.
+  /// Fields that are not named keep their values; but a split is rounded up to whole tiles, and the registers that suit
+  /// the table's schedule are for no other.
   void read(ScheduleSizes &sizes, flash::Strategy &strategy) {
     std::set<std::string> seen;
     for (bool first = true; at < text.size(); first = false) {
@@ -73,6 +74,8 @@ public:
             "values or reference",
             key);
     }
+    if (!seen.empty() && !seen.count("registers"))
+      sizes.registers = 0;
     if (!seen.count("split"))
       sizes.split = (sizes.split + sizes.tile[1] - 1) / sizes.tile[1] * sizes.tile[1];
   }
@@ -129,8 +132,12 @@ private:
 
 ScheduleProblem scheduleProblem(const AttentionDesc &desc) {
   bool isMasked = desc.causal != Causal::None || desc.window || !desc.mask.empty();
-  return {desc.headDim, desc.resolvedValueDim(), desc.dtype == DType::BF16, desc.queries,
-          isMasked,     desc.dtype == DType::F32};
+  ScheduleProblem problem = {desc.headDim, desc.resolvedValueDim(), desc.dtype == DType::BF16,
+                             desc.queries};
+  problem.isMasked = isMasked;
+  problem.isF32 = desc.dtype == DType::F32;
+  problem.hasRowMax = desc.wantRowMax;
+  return problem;
 }
 
 void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetInfo &target) {
@@ -146,6 +153,7 @@ void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetI
     sizes.rowsAreHeads = false;
     sizes.split = 0;
     sizes.isOptimistic = false;
+    sizes.registers = 0;
   }
   std::string rejection = rejectSchedule(sizes, target, problem);
   if (!rejection.empty())

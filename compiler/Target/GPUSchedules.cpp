@@ -133,8 +133,8 @@ constexpr Finding kFindings[] = {
 void applyFindings(ScheduleSizes &sizes, const TargetInfo &target, const ScheduleProblem &problem) {
   for (const Finding &finding : kFindings) {
     if (finding.computeCapability != target.computeCapability || !sizes.isOptimistic ||
-        finding.headDim != problem.headDim || finding.headDim != problem.valueDim ||
-        finding.isMasked != problem.isMasked)
+        problem.hasRowMax || finding.headDim != problem.headDim ||
+        finding.headDim != problem.valueDim || finding.isMasked != problem.isMasked)
       continue;
     sizes.registers = finding.registers;
     if (finding.hasSmallBlocks) {
@@ -219,6 +219,12 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
     return "expected at most " + number(target.sharedMemoryPerBlock) +
            " bytes of shared memory per block, got " + number(bytes) +
            "; choose a smaller tile or fewer stages";
+  int64_t ofBlocks =
+      std::max<int64_t>(sizes.blocks, 1) * gpuThreads(sizes) * roundUp(sizes.registers, 8);
+  if (sizes.registers && ofBlocks > target.registersPerSM)
+    return "expected at most " + number(target.registersPerSM) +
+           " registers for the threads of all blocks on a multiprocessor, got " + number(ofBlocks) +
+           "; choose fewer registers or blocks";
   int64_t perThread =
       std::min(target.maxRegistersPerThread, target.registersPerSM / gpuThreads(sizes) / 8 * 8);
   if (sizes.registers)
@@ -310,6 +316,7 @@ std::vector<ScheduleCandidate> considerGPUSchedules(const TargetInfo &target,
       sizes.tile[1] = keys;
       sizes.stages = stages;
       sizes.values = ValueCopy::Ahead;
+      sizes.registers = 0;
       sizes.micro[1] = keysAtATime(keys, target, problem);
       if (sizes.tile[1] != chosen.tile[1] || sizes.stages != chosen.stages)
         add(number(keys) + " keys, " + number(stages) + " stages", sizes);

@@ -23,7 +23,7 @@ constexpr int64_t kFewQueries = 4;
 
 /// What a schedule must serve: head dims D and Dv, in elements, whether q, k and v are bf16, the number of
 /// queries that is expected (0: many, or not known), whether a mask drops pairs, whether inputs
-/// are f32, and whether sequences are packed, of lengths that only the device knows.
+/// are f32, whether sequences are packed, of lengths that only the device knows, and whether the row max is asked for.
 struct ScheduleProblem {
   int64_t headDim = 0, valueDim = 0;
   bool isBF16 = false;
@@ -31,6 +31,7 @@ struct ScheduleProblem {
   bool isMasked = false;
   bool isF32 = false;
   bool isPacked = false;
+  bool hasRowMax = false;
 };
 
 /// The fields of #flash.schedule, but for the strategy.

@@ -47,7 +47,8 @@ Maker makerFor(std::string_view ptx, const std::string &arch, std::span<const Cu
   // The libraries are large: none is opened, to ask for its version, that this cubin does not need.
   if (sources.empty())
     if (const Ptxas &ptxas = Ptxas::get(); ptxas.isAvailable())
-      return {"ptxas " + ptxas.version(), [&, ptx] { return ptxas.compile(ptx, arch); }};
+      return {concat("ptxas ", ptxas.version(), ptxas.canLink() ? " and nvlink" : ""),
+              [&, ptx] { return ptxas.compile(ptx, arch); }};
   if (ptx.empty() && sources.size() == 1)
     if (const NVRTC &nvrtc = NVRTC::get(); nvrtc.isAvailable())
       return {"nvrtc " + nvrtc.version(),

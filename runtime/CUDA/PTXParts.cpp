@@ -16,6 +16,8 @@ namespace {
 constexpr int firstLinkedArch = 90;
 /// Registers of a multiprocessor, and of a thread at most, on every architecture; they are given out by eight.
 constexpr int registersOfAll = 65536, registersOfOne = 255, registersAtOnce = 8;
+/// Threads of a multiprocessor at most: more blocks than that allows are not asked for in earnest.
+constexpr int threadsOfAll = 2048;
 
 /// What stands at a module's top level: a definition or a declaration.
 struct Item {
@@ -78,7 +80,9 @@ int numbersOf(std::string_view text, std::string_view directive) {
 }
 
 int registersOf(std::string_view kernel) {
-  const int threads = numbersOf(kernel, ".maxntid") * numbersOf(kernel, ".minnctapersm");
+  int threads = numbersOf(kernel, ".maxntid");
+  if (const int blocks = numbersOf(kernel, ".minnctapersm"); threads * blocks <= threadsOfAll)
+    threads *= blocks;
   const int most = kernel.find(".maxnreg") == std::string_view::npos
                        ? registersOfOne
                        : numbersOf(kernel, ".maxnreg");

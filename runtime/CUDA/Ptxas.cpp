@@ -8,6 +8,7 @@
 #include "runtime/Cache/ContentHash.h"
 #include "runtime/Cache/DiskCache.h"
 #include "runtime/Support/Error.h"
+#include "runtime/Support/InThread.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -15,7 +16,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <iterator>
 #include <spawn.h>
 #include <sstream>
@@ -197,6 +197,32 @@ struct Assembling {
   }
 };
 
+/// The file with the code of `parts`, which are assembled side by side and linked.
+std::string assembleParts(const std::string &ptxas, const std::string &linker,
+                          const std::vector<PTXPart> &parts, const std::string &arch,
+                          const TemporaryFolder &folder) {
+  std::vector<std::future<std::string>> objects;
+  for (size_t n = 0; n < parts.size(); ++n) {
+    Assembling assembling = {folder.file(concat("part", n)), {"-c"}};
+    if (parts[n].mostRegisters)
+      assembling.options.push_back(concat("-maxrregcount=", parts[n].mostRegisters));
+    objects.push_back(inThread([&ptxas, &arch, &part = parts[n], assembling] {
+      return assembling.run(ptxas, part.text, arch);
+    }));
+  }
+  for (const std::future<std::string> &object : objects)
+    object.wait(); // whichever fails: the folder is theirs
+  std::vector<std::string> words = {linker, "-arch=" + arch};
+  for (std::future<std::string> &object : objects)
+    words.push_back(object.get());
+  std::string cubin = folder.file("linked.cubin");
+  words.insert(words.end(), {"-o", cubin});
+  if (!run(words, folder.file("log")) || readFile(cubin).empty())
+    fail("expected parts that nvlink links for ", arch, ", got an error:\n",
+         readLog(folder.file("log")));
+  return cubin;
+}
+
 } // namespace
 
 std::string readRelease(std::string_view version) {
@@ -234,33 +260,19 @@ std::vector<std::byte> Ptxas::compile(std::string_view ptx, const std::string &a
     throw Error(why);
   const TemporaryFolder folder;
   const std::vector<PTXPart> parts = divideAtFunctions(ptx, arch);
-  if (parts.empty() || ::access(linker.c_str(), X_OK) != 0) {
-    Assembling whole = {folder.file("kernel"), {}};
-    // The code is the same, and somebody waits for it: a thread per kernel, up to the machine's.
-    if (hasSeveralKernels(ptx) && knowsSplitCompile(versionText))
-      whole.options.insert(whole.options.end(), {"--split-compile", "0"});
-    return readCubin(whole.run(path, ptx, arch));
-  }
-  std::vector<std::future<std::string>> objects;
-  for (size_t n = 0; n < parts.size(); ++n) {
-    Assembling part = {folder.file(concat("part", n)), {"-c"}};
-    if (parts[n].mostRegisters)
-      part.options.push_back(concat("-maxrregcount=", parts[n].mostRegisters));
-    objects.push_back(std::async(std::launch::async, [this, &arch, part, text = parts[n].text] {
-      return part.run(path, text, arch);
-    }));
-  }
-  for (const std::future<std::string> &object : objects)
-    object.wait(); // whichever fails: the folder is theirs
-  std::vector<std::string> words = {linker, "-arch=" + arch};
-  for (std::future<std::string> &object : objects)
-    words.push_back(object.get());
-  const std::string cubin = folder.file("kernel.cubin");
-  words.insert(words.end(), {"-o", cubin});
-  if (!run(words, folder.file("log")) || !std::filesystem::exists(cubin))
-    fail("expected parts that nvlink links for ", arch, ", got an error:\n",
-         readLog(folder.file("log")));
-  return readCubin(cubin);
+  if (!parts.empty() && canLink())
+    try {
+      return readCubin(assembleParts(path, linker, parts, arch, folder));
+    } catch (const Error &) {
+      // The whole says what is wrong with it, if it is more than the parts.
+    }
+  Assembling whole = {folder.file("kernel"), {}};
+  // The code is the same, and somebody waits for it: a thread per kernel, up to the machine's.
+  if (hasSeveralKernels(ptx) && knowsSplitCompile(versionText))
+    whole.options = {"--split-compile", "0"};
+  return readCubin(whole.run(path, ptx, arch));
 }
+
+bool Ptxas::canLink() const { return ::access(linker.c_str(), X_OK) == 0; }
 
 } // namespace flashc

@@ -34,8 +34,11 @@ public:
   /// What it says of itself; "" where there is none.
   const std::string &version() const { return versionText; }
 
+  /// Whether the toolkit has nvlink beside it.
+  bool canLink() const;
+
   /// The cubin of `ptx` for `arch` ("sm_90a"). Functions that kernels call are assembled beside them, where that
-  /// costs the kernels nothing and the toolkit has nvlink to join them. Throws Error with its log when the PTX is not
+  /// costs the kernels nothing and canLink(). Throws Error with its log when the PTX is not
   /// acceptable, and with reason() where there is no ptxas.
   std::vector<std::byte> compile(std::string_view ptx, const std::string &arch) const;
 

@@ -90,6 +90,20 @@ module attributes {flash.target = #flash.target<"sm_80">} {
 
 // -----
 
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  // expected-error @below {{expected at most 65536 registers for the threads of a block, got 130 for each of 512}}
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 512 : i64, nvtile.registers = 130 : i64} {
+    return
+  }
+}
+
+// -----
+
 // No layout.
 #schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
 #rows = #nvtile.fragment<warps = [2, 1]>
@@ -576,7 +590,7 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   }
   func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
     %i = nvtile.block_id
-    // expected-error @below {{expected a call from a kernel to a function with the attribute flash.rescue}}
+    // expected-error @below {{expected a call from a kernel to a function with its phase in flash.rescue}}
     func.call @other(%m, %i) : (memref<?x64xbf16>, index) -> ()
     return
   }
@@ -661,6 +675,63 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   }
   // expected-error @below {{expected a kernel of phase 3, which this function would compute points of}}
   func.func @exact(%m: memref<?x64xbf16>, %i: index) attributes {flash.rescue = 3 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    return
+  }
+}
+
+// -----
+
+// Another phase's shared memory may be larger.
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid0(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @grid1(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 1 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %i = nvtile.block_id
+    // expected-error @below {{expected a call from a kernel to a function with its phase in flash.rescue}}
+    func.call @exact(%m, %i) : (memref<?x64xbf16>, index) -> ()
+    return
+  }
+  func.func @phase1(%m: memref<?x64xbf16>) attributes {flash.kernel = 1 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    return
+  }
+  func.func @exact(%m: memref<?x64xbf16>, %i: index) attributes {flash.rescue = 1 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    return
+  }
+}
+
+// -----
+
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    return
+  }
+  func.func @exact(%m: memref<?x64xbf16>, %i: index) attributes {flash.rescue = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    return
+  }
+  // expected-error @below {{expected one function with the number of its kernel's phase in flash.rescue, got another}}
+  func.func @again(%m: memref<?x64xbf16>, %i: index) attributes {flash.rescue = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    return
+  }
+}
+
+// -----
+
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // expected-error @below {{expected one function with the number of its kernel's phase in flash.rescue, got unit}}
+  func.func @exact(%m: memref<?x64xbf16>, %i: index) attributes {flash.rescue, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
     return
   }
 }

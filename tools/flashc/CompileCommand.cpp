@@ -18,6 +18,7 @@
 #include <functional>
 #include <iostream>
 #include <iterator>
+#include <regex>
 #include <unistd.h>
 
 namespace flashc::tool {
@@ -81,7 +82,7 @@ Source prepareFile(const Arguments &arguments, size_t numTargets, bool isBundle)
   const std::string &path = arguments.positional()[0];
   for (const std::string &flag : arguments.given())
     if (flag != "target" && flag != "emit" && flag != "from" && flag != "dump-stages" &&
-        flag != "output" && flag != "cubins")
+        flag != "output" && flag != "cubins" && flag != "assemble")
       fail("expected either a file or flags of attention, got '", path, "' and --", flag,
            "; the file says what is computed");
   const Stage from = parseStageFlag(arguments, "from", Stage::Flash, true);
@@ -177,6 +178,9 @@ void compile(Invocation &invocation) {
   if (arch && (isBundle || options.emit != Stage::Obj))
     fail("--assemble: expected one kernel for a GPU, got ",
          isBundle ? "a bundle" : "--emit; machine code is what comes after all stages");
+  if (arch && !std::regex_match(*arch, std::regex("sm_[0-9]{2,3}[af]?")))
+    fail("--assemble: expected an architecture such as sm_90 or sm_90a, got '",
+         arch->substr(0, 100), "'");
   if (isBundle && isFile && !arguments.has("target"))
     fail("expected the targets of a bundle, got none; give --target T1,T2");
   const Source source =

@@ -69,6 +69,11 @@ public:
         return kernel.emitOpError()
                << "expected 0 to " << most << " " << what << " in " << name << ", got " << value;
     }
+    if (auto registers = kernel->getAttrOfType<IntegerAttr>(nvtile::kRegistersAttrName);
+        registers && registers.getInt() * threads.getInt() > target.registersPerSM)
+      return kernel.emitOpError() << "expected at most " << target.registersPerSM
+                                  << " registers for the threads of a block, got "
+                                  << registers.getInt() << " for each of " << threads.getInt();
     auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
     bool hasMicro =
         schedule && (schedule.getMicro()[1] % kBlockRows == 0 || hasFewestKeys(schedule));
@@ -243,12 +248,13 @@ private:
   LogicalResult checkCall(func::CallOp call) {
     auto callee = call->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(call.getCallee());
     if (!callee || !callee->hasAttr(flash::kRescueAttrName) ||
-        kernel->hasAttr(flash::kRescueAttrName))
-      return call.emitOpError() << "expected a call from a kernel to a function with the attribute "
+        callee->getAttr(flash::kRescueAttrName) != kernel->getAttr(flash::kKernelAttrName))
+      return call.emitOpError() << "expected a call from a kernel to a function with its phase in "
                                 << flash::kRescueAttrName;
     if (callee->getAttr(nvtile::kThreadsAttrName) != kernel->getAttr(nvtile::kThreadsAttrName))
       return call.emitOpError() << "expected a function for the kernel's threads";
-    if (!llvm::equal(call.getOperands().drop_back(), kernel.getArguments()))
+    if (call.getNumOperands() != kernel.getNumArguments() + 1 ||
+        !llvm::equal(call.getOperands().drop_back(), kernel.getArguments()))
       return call.emitOpError() << "expected the kernel's arguments and a number";
     return success();
   }

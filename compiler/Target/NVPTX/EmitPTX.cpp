@@ -17,6 +17,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "runtime/CUDA/PTXParts.h"
+#include "runtime/Support/InThread.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -41,7 +42,6 @@
 #include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
-#include <future>
 #include <mutex>
 
 using namespace flashc;
@@ -178,7 +178,14 @@ Emission emitModule(llvm::Module &module, const TargetInfo &target) {
   context.setOptPassGate(gate);
   codegen.run(module);
   result.ptx = text.str().str();
+  context.setDiagnosticHandler(nullptr); // before what it writes to goes
   return result;
+}
+
+/// Whether PTX can name a function so.
+bool isPTXName(llvm::StringRef name) {
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_' || c == '$'; });
 }
 
 /// Leaves of all functions in `module` but `name` declarations.
@@ -212,7 +219,7 @@ Emission emitFunctions(llvm::Module &module, const TargetInfo &target) {
   llvm::WriteBitcodeToFile(module, stream);
   std::vector<std::future<Emission>> others;
   for (const std::string &name : llvm::drop_begin(names))
-    others.push_back(std::async(std::launch::async, [&bitcode, &name, &target] {
+    others.push_back(inThread([&bitcode, &name, &target] {
       return emitFunction({bitcode.data(), bitcode.size()}, name, target);
     }));
   keepFunction(module, names.front());
@@ -253,6 +260,10 @@ mlir::FailureOr<std::string> flashc::emitForGPU(mlir::ModuleOp module, const Tar
   llvmModule->setDataLayout(machine->createDataLayout());
   llvmModule->setSourceFileName("flashc");
   setKernelAttributes(*llvmModule, module);
+  for (const llvm::Function &function : *llvmModule)
+    if (!function.isDeclaration() && !isPTXName(function.getName()))
+      return module.emitError("expected names of letters, digits, _ and $ for kernels, got '")
+             << function.getName() << "'";
   if (kind == PTXKind::LLVMIR) {
     optimize(*llvmModule, *machine);
     std::string text;

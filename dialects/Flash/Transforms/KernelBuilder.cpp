@@ -122,7 +122,8 @@ MemoryMap::MemoryMap(func::FuncOp source, func::FuncOp kernel) {
     map.map(source.getArgument(i), kernel.getArgument(i));
   for (unsigned i = 0; i < source.getNumResults(); ++i)
     outputs.push_back(kernel.getArgument(inputs + i));
-  workspaceMemory = kernel.getArguments().back();
+  // A rescue takes the number of a point besides.
+  workspaceMemory = kernel.getArgument(inputs + source.getNumResults());
 }
 
 void flashc::flash::cloneRegionOnMemory(Region &from, Region &to, ValueRange captures) {

@@ -157,9 +157,13 @@ bool flashc::flash::isOptimistic(ScheduleAttr schedule) {
 
 func::CallOp flashc::flash::rescueAfter(scf::ForOp loop) {
   Block &block = *loop->getBlock();
+  auto isBefore = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return !op || op->getBlock() != &block || op->isBeforeInBlock(loop);
+  };
   for (auto call : block.getOps<func::CallOp>())
     if (call->hasAttr(kRescueAttrName) && loop->isBeforeInBlock(call) &&
-        block.getTerminator()->getNumOperands() == 0)
+        llvm::all_of(call.getOperands(), isBefore) && block.getTerminator()->getNumOperands() == 0)
       return call;
   return {};
 }

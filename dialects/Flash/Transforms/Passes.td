@@ -32,7 +32,9 @@ def FlashTile : Pass<"flash-tile", "::mlir::ModuleOp"> {
   let description = [{
     A function on tensors becomes a kernel on memory: results become trailing arguments, and the body a parallel
     loop over (sequence, head, query tile), with a loop over key tiles that carries the softmax state. The standard
-    strategy becomes three kernels with S and P in a workspace (the paper's Algorithm 0).
+    strategy becomes three kernels with S and P in a workspace (the paper's Algorithm 0). Beside a kernel for a GPU with
+    an optimistic reference stands a function that computes a point of it with the exact one (flash.rescue); the kernel
+    calls it after the point's stores.
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect",
@@ -44,10 +46,12 @@ def FlashSplitMaskedTiles : Pass<"flash-split-masked-tiles", "::mlir::func::Func
   let description = [{
     Solves the mask for the keys that some query of the tile keeps and for those that all of them keep. The loop
     over all key tiles becomes two: full tiles without the mask, then the partial ones before and after them with it.
-    Empty tiles are not visited.
+    Empty tiles are not visited. With an optimistic reference, results are stored where a check of them holds; else the
+    call of what computes the point exactly is made, which so far was made always.
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::math::MathDialect"];
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect",
+                           "::flashc::tile::TileDialect"];
 }
 
 def FlashDecompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {

@@ -60,7 +60,7 @@ void split(scf::ForOp loop, OnlineAttentionOp op) {
   // On CPUs score expressions take the exact strategy: some make the first keys the least of a row, as ALiBi does, and
   // would have every tile computed twice.
   SmallVector<Value> results;
-  if (func::CallOp rescue = rescueAfter(loop))
+  if (func::CallOp rescue = rescueAfter(loop); rescue && isFor(op, TargetKind::GPU))
     results = emitOptimistic(b, loop, op, loops, begin, end, rescue);
   else if (isFor(op, TargetKind::CPU) && isOptimistic(scheduleOf(op)) && op.getScore().empty())
     results = emitOptimisticFull(b, loop, op, loops, begin, end);

@@ -43,6 +43,9 @@ TEST(PTXPartsTest, EveryFunctionIsAPart) {
 TEST(PTXPartsTest, FunctionsFitTheKernels) {
   const std::string second = ".visible .entry phase1(\n)\n.maxntid 16, 16, 2\n{\n\tret;\n}\n";
   EXPECT_EQ(divideAtFunctions(whole + second, "sm_90a").at(1).mostRegisters, 128);
+  const std::string many =
+      ".visible .entry phase1(\n)\n.maxntid 128\n.minnctapersm 32\n{\n\tret;\n}\n";
+  EXPECT_EQ(divideAtFunctions(whole + many, "sm_90a").at(1).mostRegisters, 168); // as without it
   const std::string bounded =
       ".visible .entry phase1(\n)\n.maxntid 32\n.maxnreg 90\n{\n\tret;\n}\n";
   EXPECT_EQ(divideAtFunctions(whole + bounded, "sm_90a").at(1).mostRegisters, 90);

@@ -175,6 +175,10 @@ TEST(GPUSchedules, RejectionsNameTheRemedy) {
             "expected at most 255 registers per thread, got about ");
   EXPECT_EQ(reject([](ScheduleSizes &s) { s.registers = 128; }).substr(0, 53),
             "expected at most 128 registers per thread, got about ");
+  EXPECT_EQ(
+      reject([](ScheduleSizes &s) { s.registers = 250, s.blocks = 3; }),
+      "expected at most 65536 registers for the threads of all blocks on a multiprocessor, got "
+      "98304; choose fewer registers or blocks");
   EXPECT_EQ(reject([](ScheduleSizes &s) { s.values = ScheduleSizes::ValueCopy::Instead; }),
             "expected one stage with values instead of keys, got 2");
   EXPECT_EQ(rejectSchedule(
