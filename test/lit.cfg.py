@@ -33,6 +33,8 @@ config.substitutions.append(("%{fake-cuda-library}", fake_cuda))
 config.substitutions.append(("%{fake-cuda}", "FLASHC_CUDA_PATH=/nowhere FLASHC_LIBCUDA=" + fake_cuda))
 fake_ptxas = os.path.join(config.build_root, "test", "unit", "toolkit12", "bin", "ptxas")
 config.substitutions.append(("%{fake-ptxas}", fake_ptxas))
+link_test = os.path.join(config.build_root, "test", "unit", "GPUTemplatesTest")
+config.substitutions.append(("%{link-test}", link_test + " --gtest_filter=GPULinkTest.*"))
 config.substitutions.append(("%{no-cuda}", "FLASHC_LIBCUDA=libcuda-none.so.1"))
 
 if os.path.exists(os.path.join(bin_dir, "flashc")):

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/CubinLoader.h"
 #include "runtime/CUDA/NVJitLink.h"
+#include "runtime/CUDA/PTXParts.h"
 #include "runtime/CUDA/Ptxas.h"
 #include "runtime/Cache/ContentHash.h"
 #include "runtime/Cache/DiskCache.h"
@@ -72,7 +73,11 @@ Maker makerFor(std::string_view ptx, const std::string &arch, std::span<const Cu
               compiled.push_back(ptxFor(source, arch, cache));
             for (size_t n = 0; n < sources.size(); ++n)
               inputs.push_back({sources[n].name + ".ptx", std::as_bytes(std::span(compiled[n]))});
-            return linker.link(inputs, arch);
+            // A kernel's registers bound those of what it calls, which is compiled without knowing it.
+            std::vector<std::string> options;
+            if (const int most = registersForFunctions(ptx))
+              options.push_back(concat("-maxrregcount=", most));
+            return linker.link(inputs, arch, options);
           }};
 }
 

@@ -124,26 +124,31 @@ Module readModule(std::string_view ptx) {
 
 } // namespace
 
-std::vector<PTXPart> divideAtFunctions(std::string_view ptx, std::string_view arch) {
-  if (numbersOf(arch, "sm_") < firstLinkedArch)
-    return {};
-  const Module module = readModule(ptx);
-  std::string common;
-  int mostRegisters = registersOfOne;
+int registersForFunctions(std::string_view ptx) {
+  int most = registersOfOne;
   bool hasFunction = false;
-  for (const Item &item : module.items) {
+  for (const Item &item : readModule(ptx).items) {
     hasFunction |= item.isBody && !item.isKernel();
     if (item.isBody && item.isKernel())
-      mostRegisters = std::min(mostRegisters, registersOf(item.text));
+      most = std::min(most, registersOf(item.text));
+  }
+  return hasFunction ? most : 0;
+}
+
+std::vector<PTXPart> divideAtFunctions(std::string_view ptx, std::string_view arch) {
+  const int mostRegisters = registersForFunctions(ptx);
+  std::vector<PTXPart> parts;
+  if (numbersOf(arch, "sm_") < firstLinkedArch || !mostRegisters)
+    return parts;
+  const Module module = readModule(ptx);
+  std::string common;
+  for (const Item &item : module.items) {
     if (item.isBody || item.isFunction())
       continue;
     if (!item.text.starts_with(".extern "))
       return {};
     common += item.text;
   }
-  std::vector<PTXPart> parts;
-  if (!hasFunction)
-    return parts;
   for (const Item &item : module.items) {
     if (!item.isBody)
       continue;

@@ -28,6 +28,9 @@ struct PTXPart {
 /// than functions would be defined twice, or where kernels that are linked spill on `arch` ("sm_80"; "" is none).
 std::vector<PTXPart> divideAtFunctions(std::string_view ptx, std::string_view arch);
 
+/// Registers that a thread may have in functions of `ptx` that its kernels call; 0 where it has none.
+int registersForFunctions(std::string_view ptx);
+
 /// The module of which `parts` have a function each: the reverse.
 std::string joinPTX(std::span<const std::string> parts);
 

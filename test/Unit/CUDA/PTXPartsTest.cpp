@@ -53,6 +53,12 @@ TEST(PTXPartsTest, FunctionsFitTheKernels) {
   EXPECT_EQ(divideAtFunctions(header + free + function, "sm_90a").at(1).mostRegisters, 255);
 }
 
+TEST(PTXPartsTest, RegistersForFunctions) {
+  EXPECT_EQ(registersForFunctions(whole), 168);
+  EXPECT_EQ(registersForFunctions(header + shared + kernel), 0);
+  EXPECT_EQ(registersForFunctions(""), 0);
+}
+
 TEST(PTXPartsTest, WhatCannotBeDividedStaysWhole) {
   EXPECT_THAT(divideAtFunctions(header + shared + kernel, "sm_90a"), IsEmpty());
   for (const char *arch : {"sm_80", "sm_89", "sm_", "", "x"})
