@@ -12,11 +12,22 @@
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 
+#include <functional>
+
 namespace flashc {
 
-/// Turns LLVM's diagnostics, whose default prints and exits, into MLIR errors.
-struct DiagnosticCollector : llvm::DiagnosticHandler {
-  explicit DiagnosticCollector(mlir::ModuleOp module) : module(module) {}
+/// Takes LLVM's errors, whose default prints and exits: as MLIR errors of a module, or as text, with "; " between them,
+/// for a thread that may not tell of them.
+class DiagnosticCollector : public llvm::DiagnosticHandler {
+public:
+  explicit DiagnosticCollector(mlir::ModuleOp module)
+      : report([module](const std::string &message) mutable {
+          module.emitError("LLVM: ") << message;
+        }) {}
+  explicit DiagnosticCollector(std::string &errors)
+      : report([&errors](const std::string &message) {
+          errors += (errors.empty() ? "" : "; ") + message;
+        }) {}
 
   bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
     if (info.getSeverity() != llvm::DS_Error)
@@ -25,11 +36,12 @@ struct DiagnosticCollector : llvm::DiagnosticHandler {
     llvm::raw_string_ostream stream(message);
     llvm::DiagnosticPrinterRawOStream printer(stream);
     info.print(printer);
-    module.emitError("LLVM: ") << message;
+    report(message);
     return true;
   }
 
-  mlir::ModuleOp module;
+private:
+  std::function<void(const std::string &)> report;
 };
 
 } // namespace flashc

@@ -86,11 +86,7 @@ private:
 
 /// nvJitLink ends the process for some names that are none ("sm_1").
 void checkArch(const std::string &arch) {
-  const std::string_view digits = std::string_view(arch).substr(std::min<size_t>(arch.size(), 3));
-  const size_t count = std::min(digits.find_first_not_of("0123456789"), digits.size());
-  const std::string_view suffix = digits.substr(count);
-  if (!arch.starts_with("sm_") || count < 2 || count > 3 ||
-      !(suffix.empty() || suffix == "a" || suffix == "f"))
+  if (!isArchitecture(arch))
     fail("expected an architecture such as sm_90 or sm_90a, got '", arch.substr(0, 100),
          "'; 'flashc targets' lists them");
 }
@@ -117,6 +113,14 @@ bool isCubin(std::span<const std::byte> bytes) {
 }
 
 } // namespace
+
+bool isArchitecture(std::string_view arch) {
+  const std::string_view digits = arch.substr(std::min<size_t>(arch.size(), 3));
+  const size_t count = std::min(digits.find_first_not_of("0123456789"), digits.size());
+  const std::string_view suffix = digits.substr(count);
+  return arch.starts_with("sm_") && count >= 2 && count <= 3 &&
+         (suffix.empty() || suffix == "a" || suffix == "f");
+}
 
 NVJitLink::NVJitLink() : why(load()) {
   unsigned major = 0, minor = 0;

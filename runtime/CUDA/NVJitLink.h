@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flashc {
@@ -21,6 +22,9 @@ struct LinkInput {
   std::string name; ///< in messages
   std::span<const std::byte> bytes;
 };
+
+/// Whether `arch` is the name of an architecture, such as "sm_90" or "sm_90a", if not of one that there is.
+bool isArchitecture(std::string_view arch);
 
 /// The process's nvJitLink. Safe from any thread.
 class NVJitLink {

@@ -122,12 +122,10 @@ Module readModule(std::string_view ptx) {
   return module;
 }
 
-} // namespace
-
-int registersForFunctions(std::string_view ptx) {
+int registersForFunctions(const Module &module) {
   int most = registersOfOne;
   bool hasFunction = false;
-  for (const Item &item : readModule(ptx).items) {
+  for (const Item &item : module.items) {
     hasFunction |= item.isBody && !item.isKernel();
     if (item.isBody && item.isKernel())
       most = std::min(most, registersOf(item.text));
@@ -135,12 +133,18 @@ int registersForFunctions(std::string_view ptx) {
   return hasFunction ? most : 0;
 }
 
+} // namespace
+
+int registersForFunctions(std::string_view ptx) { return registersForFunctions(readModule(ptx)); }
+
 std::vector<PTXPart> divideAtFunctions(std::string_view ptx, std::string_view arch) {
-  const int mostRegisters = registersForFunctions(ptx);
   std::vector<PTXPart> parts;
-  if (numbersOf(arch, "sm_") < firstLinkedArch || !mostRegisters)
+  if (numbersOf(arch, "sm_") < firstLinkedArch)
     return parts;
   const Module module = readModule(ptx);
+  const int mostRegisters = registersForFunctions(module);
+  if (!mostRegisters)
+    return parts;
   std::string common;
   for (const Item &item : module.items) {
     if (item.isBody || item.isFunction())

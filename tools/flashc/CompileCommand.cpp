@@ -7,6 +7,7 @@
 #include "compiler/Target/TargetInfo.h"
 #include "runtime/Bundle/Bundle.h"
 #include "runtime/CUDA/CubinLoader.h"
+#include "runtime/CUDA/NVJitLink.h"
 #include "runtime/IO/AtomicFile.h"
 #include "runtime/IO/ByteSource.h"
 #include "tools/flashc/Commands.h"
@@ -18,7 +19,6 @@
 #include <functional>
 #include <iostream>
 #include <iterator>
-#include <regex>
 #include <unistd.h>
 
 namespace flashc::tool {
@@ -178,7 +178,7 @@ void compile(Invocation &invocation) {
   if (arch && (isBundle || options.emit != Stage::Obj))
     fail("--assemble: expected one kernel for a GPU, got ",
          isBundle ? "a bundle" : "--emit; machine code is what comes after all stages");
-  if (arch && !std::regex_match(*arch, std::regex("sm_[0-9]{2,3}[af]?")))
+  if (arch && !isArchitecture(*arch))
     fail("--assemble: expected an architecture such as sm_90 or sm_90a, got '",
          arch->substr(0, 100), "'");
   if (isBundle && isFile && !arguments.has("target"))

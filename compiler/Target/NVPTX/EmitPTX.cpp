@@ -20,8 +20,6 @@
 #include "runtime/Support/InThread.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
-#include "llvm/IR/DiagnosticInfo.h"
-#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/LLVMContext.h"
@@ -139,23 +137,6 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   runPasses(module, machine, std::move(mpm));
 }
 
-/// What LLVM has to say of a module that it makes PTX of, kept until the module's thread may tell.
-struct ErrorCollector : llvm::DiagnosticHandler {
-  explicit ErrorCollector(std::string &errors) : errors(errors) {}
-
-  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
-    if (info.getSeverity() != llvm::DS_Error)
-      return true;
-    llvm::raw_string_ostream stream(errors);
-    llvm::DiagnosticPrinterRawOStream printer(stream);
-    stream << (errors.empty() ? "" : "; ");
-    info.print(printer);
-    return true;
-  }
-
-  std::string &errors;
-};
-
 /// The PTX of a module, or what went wrong.
 struct Emission {
   std::string ptx, errors;
@@ -164,7 +145,7 @@ struct Emission {
 Emission emitModule(llvm::Module &module, const TargetInfo &target) {
   Emission result;
   llvm::LLVMContext &context = module.getContext();
-  context.setDiagnosticHandler(std::make_unique<ErrorCollector>(result.errors));
+  context.setDiagnosticHandler(std::make_unique<DiagnosticCollector>(result.errors));
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(target);
   optimize(module, *machine);
   llvm::SmallString<0> text;

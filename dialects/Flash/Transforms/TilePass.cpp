@@ -210,40 +210,44 @@ private:
       exact.isOptimistic = false;
       rescue =
           createRescue(b, func, phase, toAttribute(b.getContext(), exact, schedule.getStrategy()));
-      if (failed(emitRescue(rescue, shape, body)))
+      auto emitPoint = [&](OpBuilder &inner, const AttentionMemory &memory, auto emitAt) {
+        emitAt(inner, emitGridPoint(inner, loc, memory, shape, rescue.getArguments().back()));
+      };
+      if (failed(emitPoints(rescue, shape, body, emitPoint)))
         return failure();
     }
-    b.setInsertionPointToStart(&kernel.getBody().front());
+    return emitPoints(
+        kernel, shape, body, [&](OpBuilder &outer, const AttentionMemory &memory, auto emitAt) {
+          emitGrid(outer, loc, memory, shape, [&](OpBuilder &inner, const GridPoint &point) {
+            emitAt(inner, point);
+            if (!rescue)
+              return;
+            // Unconditional until flash-split-masked-tiles knows what went wrong.
+            SmallVector<Value> arguments(kernel.getArguments());
+            arguments.push_back(point.number);
+            auto call = func::CallOp::create(inner, loc, rescue, arguments);
+            call->setAttr(kRescueAttrName, inner.getUnitAttr());
+          });
+        });
+  }
+
+  using EmitAt = llvm::function_ref<void(OpBuilder &, const GridPoint &)>;
+
+  /// Fills `kernel` with `body` at each point at which `forEachPoint` has it emitted.
+  LogicalResult
+  emitPoints(func::FuncOp kernel, const GridShape &shape, Body body,
+             llvm::function_ref<void(OpBuilder &, const AttentionMemory &, EmitAt)> forEachPoint) {
+    OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
+    auto own = kernel->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
     MemoryMap map(func, kernel);
     AttentionMemory memory = lookup(map);
     LogicalResult done = success();
     Value count = shape.split ? emitPartCount(b, loc, memory, shape) : Value();
-    emitGrid(b, loc, memory, shape, [&](OpBuilder &inner, const GridPoint &point) {
-      KernelBuilder builder(inner, loc, memory, point, schedule, shape.pointRows);
-      TileEmitter emitter(inner, builder, memory, schedule);
+    forEachPoint(b, memory, [&](OpBuilder &inner, const GridPoint &point) {
+      KernelBuilder builder(inner, loc, memory, point, own, shape.pointRows);
+      TileEmitter emitter(inner, builder, memory, own);
       done = body(inner, builder, emitter, map, point, count);
-      if (!rescue)
-        return;
-      // Unconditional until flash-split-masked-tiles knows what went wrong.
-      SmallVector<Value> arguments(kernel.getArguments());
-      arguments.push_back(point.number);
-      auto call = func::CallOp::create(inner, loc, rescue, arguments);
-      call->setAttr(kRescueAttrName, inner.getUnitAttr());
     });
-    func::ReturnOp::create(b, loc);
-    return done;
-  }
-
-  LogicalResult emitRescue(func::FuncOp rescue, const GridShape &shape, Body body) {
-    OpBuilder b = OpBuilder::atBlockBegin(&rescue.getBody().front());
-    auto exact = rescue->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
-    MemoryMap map(func, rescue);
-    AttentionMemory memory = lookup(map);
-    Value count = shape.split ? emitPartCount(b, loc, memory, shape) : Value();
-    GridPoint point = emitGridPoint(b, loc, memory, shape, rescue.getArguments().back());
-    KernelBuilder builder(b, loc, memory, point, exact, shape.pointRows);
-    TileEmitter emitter(b, builder, memory, exact);
-    LogicalResult done = body(b, builder, emitter, map, point, count);
     func::ReturnOp::create(b, loc);
     return done;
   }
