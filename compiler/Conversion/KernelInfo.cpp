@@ -87,7 +87,7 @@ llvm::json::Object flashc::describeKernels(ModuleOp module, const KernelFunction
   for (std::string_view feature : lookupTarget(target.getName())->requiredFeatures)
     features.push_back(std::string(feature));
   StringRef name = kernel.getName();
-  return llvm::json::Object{{"abi", 1},
+  return llvm::json::Object{{"abi", 2},
                             {"name", name.take_front(name.find("_phase")).str()},
                             {"target", target.getName().str()},
                             {"features", std::move(features)},

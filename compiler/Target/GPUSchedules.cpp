@@ -19,8 +19,9 @@ constexpr int64_t kFragment = 16;
 constexpr int64_t kColumnsOf32Rows = 128, kColumnsOf16Rows = 256;
 /// Registers that addresses, row state and temporaries take beside tiles.
 constexpr int64_t kOtherRegisters = 56;
-/// Keys of a part when decoding: small enough to fill a GPU from a few thousand keys on.
-constexpr int64_t kPartKeys = 512;
+/// Keys of a part when decoding: small enough to fill a GPU from a few thousand keys on. Where heads are large fewer
+/// would spend more time on a part's beginning and end than they save.
+constexpr int64_t kPartKeys = 256, kPartKeysOfLargeHeads = 512;
 
 int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -238,8 +239,11 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
 ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
   BlockShape block = blockShape(target, problem);
   bool decodes = isDecoding(problem);
-  if (decodes)
-    block = {kFragment, kFragment, problem.valueDim <= 64 ? 2 : 4};
+  // Each of the warps across computes all scores: two where that leaves them registers for their columns.
+  if (decodes) {
+    int64_t mostColumns = usesTensorCores(target, problem) ? 128 : 64;
+    block = {kFragment, kFragment, problem.valueDim <= mostColumns ? 2 : 4};
+  }
   // P in f16 overflows where it exceeds its row's first tile by 2^16, which real rows do; products on FMA
   // units gain nothing.
   bool isOptimistic = problem.isBF16 && usesTensorCores(target, problem) && !decodes;
@@ -253,7 +257,8 @@ ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem 
       sizes.queriesInRegisters = false;
       sizes.rowsAreHeads = true;
       // The workspace is sized by shapes alone: for packed sequences, as if each had all keys.
-      sizes.split = problem.isPacked ? 0 : kPartKeys;
+      bool isLarge = std::max(problem.headDim, problem.valueDim) > 128;
+      sizes.split = problem.isPacked ? 0 : (isLarge ? kPartKeysOfLargeHeads : kPartKeys);
     }
     return rejectGPUSchedule(sizes, target, problem).empty();
   };

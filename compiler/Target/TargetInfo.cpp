@@ -60,6 +60,7 @@ constexpr TargetInfo gpu(std::string_view name, int64_t computeCapability, int64
   info.maxRegistersPerThread = 255;
   info.maxThreadsPerBlock = 1024;
   info.hasAsyncCopy = computeCapability >= 80;
+  info.hasDependentLaunch = computeCapability >= 90;
   info.hasBF16MMA = computeCapability >= 80;
   return info;
 }

@@ -62,6 +62,8 @@ struct TargetInfo {
   /// cp.async, and mma.sync with bf16 and with k = 16.
   bool hasAsyncCopy = false;
   bool hasBF16MMA = false;
+  /// griddepcontrol: a launch may begin before the one that it depends on ends.
+  bool hasDependentLaunch = false;
 
   /// f32 lanes of one vector register.
   int64_t vectorLanesF32() const { return vectorBits / 32; }

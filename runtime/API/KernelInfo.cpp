@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int abiVersion = 1;
+constexpr int abiVersion = 2;
 constexpr int64_t maxScratch = int64_t(1) << 30;
 constexpr int64_t maxPhases = 64;
 constexpr int64_t maxRank = 8;

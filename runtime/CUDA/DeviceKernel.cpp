@@ -112,11 +112,13 @@ void DeviceKernel::run(int ordinal, std::span<const DeviceArgument> arguments, v
   const std::vector<std::span<const int64_t>> shapes = shapesOf(arguments);
   const int64_t bytes = static_cast<int64_t>(workspaceSize(shapes));
   std::vector<int64_t> grids;
+  std::vector<std::vector<int64_t>> facts;
   for (const Launch &launch : code.launches) {
     const int64_t grid = grids.emplace_back(launch.grid.evaluate(shapes));
     if (grid < 0 || grid > maxGrid)
       fail("expected 0 to 2^31 - 1 blocks for ", launch.entry, ", got ", grid,
            "; use smaller tensors");
+    facts.push_back(launch.facts.evaluateAll(shapes));
   }
   // Kernels compare positions in 32 bits.
   for (size_t n = 0; n < arguments.size(); ++n)
@@ -132,20 +134,34 @@ void DeviceKernel::run(int ordinal, std::span<const DeviceArgument> arguments, v
   const Entries &entries = getEntries(driver, ordinal, stream);
 
   std::vector<int64_t> values = packParameters(arguments, bytes ? workspace : nullptr, bytes);
-  std::vector<void *> parameters;
-  for (int64_t &value : values)
-    parameters.push_back(&value);
-  for (size_t n = 0; n < code.launches.size(); ++n)
+  for (size_t n = 0; n < code.launches.size(); ++n) {
+    std::vector<void *> parameters;
+    for (std::vector<int64_t> *part : {&values, &facts[n]})
+      for (int64_t &value : *part)
+        parameters.push_back(&value);
     if (grids[n])
-      launch(driver, code.launches[n], entries.functions[n], grids[n], parameters.data(), stream);
+      launch(driver, code.launches[n], entries.functions[n], grids[n], parameters.data(), stream,
+             n > 0 && grids[n - 1]);
+  }
 }
 
 void DeviceKernel::launch(const Driver &driver, const Launch &launch, CUfunction entry,
-                          int64_t grid, void **parameters, CUstream stream) const {
-  driver.check(driver.cuLaunchKernel(entry, static_cast<unsigned>(grid), 1, 1, launch.threads, 1, 1,
-                                     launch.sharedBytes, stream, parameters, nullptr),
-               "cuLaunchKernel", " for ", launch.entry, " with grid ", grid, ", ", launch.threads,
-               " threads, ", launch.sharedBytes, " bytes of shared memory");
+                          int64_t grid, void **parameters, CUstream stream,
+                          bool followsPhase) const {
+  const auto blocks = static_cast<unsigned>(grid);
+  const auto check = [&](CUresult result, const char *call) {
+    driver.check(result, call, " for ", launch.entry, " with grid ", grid, ", ", launch.threads,
+                 " threads, ", launch.sharedBytes, " bytes of shared memory");
+  };
+  // What another's launch before leaves to be waited for, is not known.
+  if (!launch.isDependent || !followsPhase || !driver.hasDependentLaunch())
+    return check(driver.cuLaunchKernel(entry, blocks, 1, 1, launch.threads, 1, 1,
+                                       launch.sharedBytes, stream, parameters, nullptr),
+                 "cuLaunchKernel");
+  CUlaunchAttribute early = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, {}, 1, {}};
+  const CUlaunchConfig config = {blocks, 1,      1, launch.threads, 1, 1, launch.sharedBytes,
+                                 stream, &early, 1};
+  check(driver.cuLaunchKernelEx(&config, entry, parameters, nullptr), "cuLaunchKernelEx");
 }
 
 } // namespace flashc::cuda

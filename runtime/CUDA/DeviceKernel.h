@@ -4,7 +4,7 @@
 //
 // A kernel object for a GPU is PTX text whose first line describes it:
 //
-//   // flashc_kernel_info {"abi":1,"name":"attention","target":"sm_80",...}
+//   // flashc_kernel_info {"abi":2,"name":"attention","target":"sm_80",...}
 //
 // Running it is a launch per phase on the caller's stream and nothing else: no
 // allocation, no synchronisation, no stream of its own, so that it can be
@@ -64,7 +64,7 @@ private:
   const Entries *findEntries(int ordinal) const;
   const Entries &getEntries(const Driver &driver, int ordinal, CUstream stream) const;
   void launch(const Driver &driver, const Launch &launch, CUfunction entry, int64_t grid,
-              void **parameters, CUstream stream) const;
+              void **parameters, CUstream stream, bool followsPhase) const;
 
   DeviceCode code;
   HostExpr workspaceBytes;

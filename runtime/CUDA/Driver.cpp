@@ -49,6 +49,10 @@ const Driver *Driver::open(const char *path, std::string &reason) {
     reason = concat(path, ": it has no ", symbol, "; is the driver older than CUDA 11.4?");
   FLASHC_CUDA_FUNCTIONS(FLASHC_CUDA_FUNCTION)
 #undef FLASHC_CUDA_FUNCTION
+#define FLASHC_CUDA_FUNCTION(name, symbol, parameters)                                             \
+  driver->name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol));
+  FLASHC_CUDA_NEWER_FUNCTIONS(FLASHC_CUDA_FUNCTION)
+#undef FLASHC_CUDA_FUNCTION
   if (!reason.empty()) {
     dlclose(library);
     return nullptr;
@@ -64,6 +68,7 @@ std::string Driver::initialize() {
     return "cuInit: " + nameOf(result);
   if (const CUresult result = cuDeviceGetCount(&numDevices))
     return "cuDeviceGetCount: " + nameOf(result);
+  canLaunchDependents = cuLaunchKernelEx && versionNumber() >= 12030;
   return numDevices > 0 ? "" : "it has no device";
 }
 

@@ -32,6 +32,7 @@ public:
 
 #define FLASHC_CUDA_FUNCTION(name, symbol, parameters) CUresult(*name) parameters = nullptr;
   FLASHC_CUDA_FUNCTIONS(FLASHC_CUDA_FUNCTION)
+  FLASHC_CUDA_NEWER_FUNCTIONS(FLASHC_CUDA_FUNCTION)
 #undef FLASHC_CUDA_FUNCTION
 
   /// Throws StatusError unless `result` is success. `call` is the function's name, `context` what
@@ -46,6 +47,9 @@ public:
   std::string nameOf(CUresult result) const;
 
   int deviceCount() const { return numDevices; }
+
+  /// Whether a launch may begin before the one before it ends, in graphs too: from CUDA 12.3 on.
+  bool hasDependentLaunch() const { return canLaunchDependents; }
 
   /// The newest CUDA version that the driver supports: 12040, and as "12.4".
   int versionNumber() const;
@@ -66,6 +70,7 @@ private:
                            const std::string &context) const;
 
   int numDevices = 0;
+  bool canLaunchDependents = false;
 };
 
 /// Makes a device's primary context current in this thread, and the former one again at the end.

@@ -86,9 +86,31 @@ enum CUstreamCaptureMode : int {
   CU_STREAM_CAPTURE_MODE_RELAXED = 2,
 };
 
+enum CUlaunchAttributeID : int { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+
+/// One of a union of 64 bytes.
+struct CUlaunchAttribute {
+  CUlaunchAttributeID id;
+  char padding[4];
+  int value; ///< whether the launch may begin before those before it have ended
+  char unused[60];
+};
+
+struct CUlaunchConfig {
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  CUstream stream;
+  CUlaunchAttribute *attributes;
+  unsigned numAttributes;
+};
+
 enum CUstream_flags : unsigned { CU_STREAM_NON_BLOCKING = 1 };
 
-/// Every function in use: its name here, its symbol (the version of 64-bit pointers and contexts
+/// Functions that older drivers lack: null there.
+#define FLASHC_CUDA_NEWER_FUNCTIONS(X)                                                             \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                                          \
+    (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))
+
+/// Every function in use otherwise: its name here, its symbol (the version of 64-bit pointers and contexts
 /// pushed per thread) and its parameters.
 #define FLASHC_CUDA_FUNCTIONS(X)                                                                   \
   X(cuInit, "cuInit", (unsigned flags))                                                            \

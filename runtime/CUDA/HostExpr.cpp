@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace flashc::cuda {
@@ -17,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int maxDepth = 64;
-constexpr size_t maxNodes = 4096;
+constexpr size_t maxTerms = 4096;
 
 constexpr const char *names[] = {"", "dim", "add", "sub", "mul", "div", "rem", "max", "min"};
 
@@ -26,18 +27,34 @@ constexpr const char *names[] = {"", "dim", "add", "sub", "mul", "div", "rem", "
 struct HostExpr::Parser {
   std::span<const int64_t> ranks;
   std::vector<Node> nodes = {};
+  std::map<Node, uint32_t> numbers = {};
+  size_t numTerms = 0; ///< of the expression, which may share nodes
+
+  HostExpr finish(std::vector<uint32_t> results) {
+    HostExpr expression;
+    expression.nodes = std::move(nodes);
+    expression.results = std::move(results);
+    return expression;
+  }
+
+  uint32_t parseWhole(const Json &json) {
+    numTerms = 0;
+    return parse(json, 1);
+  }
 
   /// Returns the node's index.
   uint32_t parse(const Json &json, int depth) {
+    if (++numTerms > maxTerms)
+      fail("kernel object: expected a size expression of at most ", maxTerms,
+           " parts, got a larger one");
     if (depth > maxDepth)
       fail("kernel object: expected a size expression at most ", maxDepth,
            " deep, got a deeper one");
     const Node node = json.is_array() ? parseArray(json, depth) : parseInteger(json);
-    if (nodes.size() >= maxNodes)
-      fail("kernel object: expected a size expression of at most ", maxNodes,
-           " parts, got a larger one");
-    nodes.push_back(node);
-    return static_cast<uint32_t>(nodes.size() - 1);
+    const auto [known, isNew] = numbers.try_emplace(node, static_cast<uint32_t>(nodes.size()));
+    if (isNew)
+      nodes.push_back(node);
+    return known->second;
   }
 
   static Node parseInteger(const Json &json) {
@@ -74,10 +91,18 @@ struct HostExpr::Parser {
 
 HostExpr HostExpr::parse(const Json &json, std::span<const int64_t> ranks) {
   Parser parser{ranks};
-  parser.parse(json, 1);
-  HostExpr result;
-  result.nodes = std::move(parser.nodes);
-  return result;
+  const uint32_t result = parser.parseWhole(json);
+  return parser.finish({result});
+}
+
+HostExpr HostExpr::parseAll(const Json &list, std::span<const int64_t> ranks) {
+  if (!list.is_array())
+    fail("kernel object: expected an array of size expressions, got ", list.type_name());
+  Parser parser{ranks};
+  std::vector<uint32_t> results;
+  for (const Json &json : list)
+    results.push_back(parser.parseWhole(json));
+  return parser.finish(std::move(results));
 }
 
 int64_t HostExpr::apply(Op op, int64_t a, int64_t b) {
@@ -119,7 +144,7 @@ int64_t HostExpr::apply(Op op, int64_t a, int64_t b) {
   return result;
 }
 
-int64_t HostExpr::evaluate(ArgumentShapes shapes) const {
+std::vector<int64_t> HostExpr::evaluateAll(ArgumentShapes shapes) const {
   std::vector<int64_t> values;
   values.reserve(nodes.size());
   for (const Node &node : nodes) {
@@ -130,7 +155,11 @@ int64_t HostExpr::evaluate(ArgumentShapes shapes) const {
     else
       values.push_back(apply(node.op, values[node.first], values[node.second]));
   }
-  return values.back();
+  std::vector<int64_t> all;
+  all.reserve(results.size());
+  for (const uint32_t result : results)
+    all.push_back(values[result]);
+  return all;
 }
 
 } // namespace flashc::cuda

@@ -49,17 +49,22 @@ LaunchPlan LaunchPlan::parse(const Json &info, std::span<const int64_t> ranks) {
   int64_t parameters = 3;
   for (const int64_t rank : ranks)
     parameters += 1 + 2 * rank;
-  if (parameters * int64_t(sizeof(int64_t)) > maxParameterBytes)
-    fail("kernel object: expected at most ", maxParameterBytes, " bytes of parameters, got ",
-         parameters * sizeof(int64_t));
   const Json &kernels = info.at("kernels");
   if (!kernels.is_array() || kernels.empty() || kernels.size() > maxLaunches)
     fail("kernel object: expected 1 to ", maxLaunches, " kernels, got ",
          kernels.is_array() ? kernels.size() : 0);
-  for (const Json &kernel : kernels)
+  for (const Json &kernel : kernels) {
     plan.launches.push_back({parseEntry(kernel), parseBounded(kernel, "threads", 1, maxThreads),
                              parseBounded(kernel, "shared_bytes", 0, maxSharedBytes),
-                             HostExpr::parse(kernel.at("grid"), ranks)});
+                             HostExpr::parse(kernel.at("grid"), ranks),
+                             HostExpr::parseAll(kernel.at("facts"), ranks),
+                             kernel.at("dependent").get<bool>()});
+    const int64_t facts = static_cast<int64_t>(plan.launches.back().facts.size());
+    const int64_t bytes = (parameters + facts) * int64_t(sizeof(int64_t));
+    if (bytes > maxParameterBytes)
+      fail("kernel object: expected at most ", maxParameterBytes, " bytes of parameters, got ",
+           bytes);
+  }
   plan.workspace = HostExpr::parse(info.at("workspace"), ranks);
   return plan;
 }

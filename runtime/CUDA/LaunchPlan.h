@@ -3,7 +3,7 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 // The part of a kernel's description that only GPUs have: per phase an entry of
-// the device code with its block and grid, and the workspace.
+// the device code with its block, grid and further parameters, and the workspace.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FLASHC_RUNTIME_CUDA_LAUNCHPLAN_H
@@ -21,6 +21,8 @@ struct Launch {
   unsigned threads = 0;     ///< of a block
   unsigned sharedBytes = 0; ///< dynamic shared memory of a block
   HostExpr grid;            ///< blocks
+  HostExpr facts;           ///< parameters after those of the arguments and the workspace
+  bool isDependent = false; ///< waits itself for the launch before, and may begin before that ends
 };
 
 /// All launches of a run, one after another on the stream, and what they need.

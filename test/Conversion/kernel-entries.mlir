@@ -22,7 +22,7 @@ module attributes {flash.target = #flash.target<"x86-64-v3">} {
 }
 
 // What the runtime reads: everything about the kernel, in JSON that ends in a zero.
-// CHECK:      llvm.mlir.global external constant @flashc_kernel_info("{\22abi\22:1,
+// CHECK:      llvm.mlir.global external constant @flashc_kernel_info("{\22abi\22:2,
 // CHECK-SAME: {\22dtype\22:\22bf16\22,\22name\22:\22q\22,\22rank\22:4,\22role\22:\22input\22,\22static_shape\22:[-1,-1,4,64]}
 // CHECK-SAME: {\22dtype\22:\22bf16\22,\22name\22:\22o\22,\22rank\22:4,\22role\22:\22output\22,\22static_shape\22:[-1,-1,4,64]}
 // CHECK-SAME: \22name\22:\22attention\22,\22phases\22:1

@@ -496,7 +496,6 @@ module attributes {flash.target = #flash.target<"sm_80">} {
 module attributes {flash.target = #flash.target<"sm_80">} {
   func.func @grid(%m: memref<?xi64>) -> index attributes {flash.grid = 0 : i64} {
     %c0 = arith.constant 0 : index
-    // expected-error @below {{expected a size of at most 4096 terms for the host}}
     %n0 = memref.dim %m, %c0 : memref<?xi64>
     %n1 = arith.addi %n0, %n0 : index
     %n2 = arith.addi %n1, %n1 : index
@@ -508,6 +507,7 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     %n8 = arith.addi %n7, %n7 : index
     %n9 = arith.addi %n8, %n8 : index
     %n10 = arith.addi %n9, %n9 : index
+    // expected-error @below {{expected a size of at most 4000 terms, 60 deep, for the host}}
     %n11 = arith.addi %n10, %n10 : index
     %n12 = arith.addi %n11, %n11 : index
     %n13 = arith.addi %n12, %n12 : index
@@ -732,6 +732,21 @@ module attributes {flash.target = #flash.target<"sm_80">} {
 module attributes {flash.target = #flash.target<"sm_80">} {
   // expected-error @below {{expected one function with the number of its kernel's phase in flash.rescue, got unit}}
   func.func @exact(%m: memref<?x64xbf16>, %i: index) attributes {flash.rescue, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    return
+  }
+}
+
+// -----
+
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    // expected-error @below {{expected a target from sm_90 on, got sm_80}}
+    nvtile.launch_dependents
     return
   }
 }

@@ -4,7 +4,7 @@
 
 // Threads, shared memory and a grid that the host computes from shapes stand in the description.
 // CHECK:      flash.kernel_info = "{
-// CHECK-SAME: \22kernels\22:[{\22entry\22:\22attention_phase0\22,\22grid\22:[\22mul\22,[\22dim\22,0,0],3],\22shared_bytes\22:5120,\22threads\22:64}]
+// CHECK-SAME: \22kernels\22:[{\22dependent\22:false,\22entry\22:\22attention_phase0\22,\22facts\22:[],\22grid\22:[\22mul\22,[\22dim\22,0,0],3],\22shared_bytes\22:5120,\22threads\22:64}]
 // CHECK-SAME: \22target\22:\22sm_80\22
 // CHECK-SAME: \22workspace\22:0
 

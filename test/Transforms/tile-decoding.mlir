@@ -45,17 +45,18 @@ func.func @attention(%q: tensor<?x?x4x32xf32>, %k: tensor<?x?x2x32xf32>) -> tens
 
 // -----
 
-// On a device many points merge a tile: the schedule's warps times a row of it each. The maximum of all parts, a column
-// each, is known before their weights are taken.
+// On a device many points merge a tile: the schedule's warps times a row of it each. The states of 16 parts are loaded
+// together, those that are not there as empty ones, before the weight of any is taken.
 module attributes {flash.target = #flash.target<"sm_80">} {
   // CHECK-LABEL: func.func @device_phase1
   // CHECK:         scf.forall (%[[N:.*]]) in
   // CHECK:           arith.remui %[[N]], %{{.*}} {flash.small} : index
-  // CHECK:           %[[MS:.*]] = tile.load %{{.*}} dims [1, 0] valid({{.*}}) : memref<?x16xf32> -> tensor<4x64xf32>
-  // CHECK:           arith.select {{.*}} : tensor<4x64xi1>, tensor<4x64xf32>
-  // CHECK:           tile.reduce maxnum
-  // CHECK:           scf.for {{.*}} -> (tensor<4xf32>, tensor<4x32xf32>)
-  // CHECK-COUNT-8:     tile.load {{.*}} dims [1, 2] {{.*}} -> tensor<4x32xf32>
+  // CHECK:           scf.for %{{.*}} = %c0 to %{{.*}} step %c16 iter_args(%[[M0:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4x32xf32>)
+  // CHECK:             %[[M:.*]] = tile.load {{.*}} dims [1] {{.*}} -> tensor<4xf32>
+  // CHECK:             %[[THERE:.*]] = arith.select %{{.*}}, %[[M]], %{{.*}} : tensor<4xf32>
+  // CHECK:             arith.maxnumf %[[M0]], %[[THERE]]
+  // CHECK-COUNT-15:    tile.load {{.*}} dims [1, 2] {{.*}} -> tensor<4x32xf32>
+  // CHECK:             math.exp
   // CHECK-NOT:       flash.merge
   // CHECK:           flash.finalize
   // CHECK:           tile.store {{.*}} : tensor<4x32xf32>

@@ -7,6 +7,7 @@ Nothing of flashc is needed but the PTX: its first line describes the arguments,
 captured in a CUDA graph, and is no measure of Python.
 """
 import ctypes
+import dataclasses
 import json
 import math
 import os
@@ -16,6 +17,8 @@ PREFIX = b"// flashc_kernel_info "
 # CUfunction_attribute and CUjit_option of the driver's interface.
 _LOCAL_BYTES, _REGISTERS, _MAX_DYNAMIC_SHARED = 3, 4, 8
 _LOG_BUFFER, _LOG_SIZE = 5, 6
+# CUlaunchAttributeID: programmatic stream serialization.
+_EARLY_LAUNCH = 6
 
 _driver = None
 
@@ -63,17 +66,46 @@ def registers(entry):
     return tuple(values)
 
 
-def launcher(launches, values, keep, stream):
-    """A function that queues all of `launches` (function, grid, threads, shared bytes) with the same arguments."""
-    array = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
-    launch = driver().cuLaunchKernel
+class _LaunchAttribute(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_int), ("padding", ctypes.c_int), ("value", ctypes.c_int), ("unused", ctypes.c_char * 60)]
 
-    def run(stream_handle=None, keep=(values, keep)):
-        handle = ctypes.c_void_p(stream if stream_handle is None else stream_handle)
-        for entry, grid, threads, shared in launches:
-            result = launch(entry, grid, 1, 1, threads, 1, 1, shared, handle, array, None)
-            if result:
-                check(result, f"cuLaunchKernel with grid {grid}, {threads} threads, {shared} bytes of shared memory")
+
+class _LaunchConfig(ctypes.Structure):
+    _fields_ = [("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared_bytes", ctypes.c_uint),
+                ("stream", ctypes.c_void_p), ("attributes", ctypes.POINTER(_LaunchAttribute)), ("count", ctypes.c_uint)]
+
+
+@dataclasses.dataclass
+class Launch:
+    """A function with its grid and the values of its parameters; dependent: it waits itself for the one before."""
+
+    function: ctypes.c_void_p
+    grid: int
+    threads: int
+    shared_bytes: int
+    values: list
+    dependent: bool = False
+
+    def __post_init__(self):
+        self.array = (ctypes.c_void_p * len(self.values))(*[ctypes.addressof(value) for value in self.values])
+        self.early = _LaunchAttribute(_EARLY_LAUNCH, 0, 1)
+        self.config = _LaunchConfig((self.grid, 1, 1), (self.threads, 1, 1), self.shared_bytes, None,
+                                    ctypes.pointer(self.early), int(self.dependent))
+
+    def queue(self, stream):
+        self.config.stream = stream
+        result = driver().cuLaunchKernelEx(ctypes.byref(self.config), self.function, self.array, None)
+        if result:
+            check(result, f"cuLaunchKernelEx with grid {self.grid}, {self.threads} threads, {self.shared_bytes} bytes "
+                          "of shared memory")
+
+
+def launcher(launches, keep, stream):
+    """A function that queues all of `launches`."""
+
+    def run(stream_handle=None, keep=keep):
+        for launch in launches:
+            launch.queue(stream if stream_handle is None else stream_handle)
 
     return run
 
@@ -128,10 +160,12 @@ class Kernel:
         for t in (*tensors, workspace):
             values += [t.data_ptr(), *t.shape, *t.stride()]
         launches = [
-            (f, evaluate(k["grid"], shapes), k["threads"], k["shared_bytes"])
+            Launch(f, evaluate(k["grid"], shapes), k["threads"], k["shared_bytes"],
+                   [ctypes.c_int64(v) for v in (*values, *(evaluate(fact, shapes) for fact in k["facts"]))],
+                   k["dependent"])
             for f, k in zip(self.functions, self.info["kernels"])
         ]
-        return launcher(launches, [ctypes.c_int64(v) for v in values], (tensors, workspace), stream)
+        return launcher(launches, (tensors, workspace), stream)
 
 
 class OtherKernel:
@@ -156,4 +190,5 @@ class OtherKernel:
         values = [ctypes.c_void_p(x.data_ptr()) for x in (q, k, v, o, lse)]
         values += [ctypes.c_int(s), ctypes.c_float(math.log2(math.e) / math.sqrt(d)), ctypes.c_int(tiles),
                    ctypes.c_int(group)]
-        return launcher([(self.function, tiles * b * h, self.threads, self.shared)], values, (q, k, v, o, lse), stream)
+        return launcher([Launch(self.function, tiles * b * h, self.threads, self.shared, values)], (q, k, v, o, lse),
+                        stream)

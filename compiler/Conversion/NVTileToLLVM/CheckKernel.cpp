@@ -175,6 +175,13 @@ private:
               nvtile::AllFiniteOp, tile::AllOp, tile::StoreOp, tile::LoadOp, tile::CoordsOp,
               tensor::SplatOp, memref::ViewOp, memref::CastOp, memref::LoadOp>(
             [](auto) { return success(); })
+        .Case<nvtile::LaunchDependentsOp, nvtile::WaitPrerequisitesOp>(
+            [&](Operation *launch) -> LogicalResult {
+              if (target.hasDependentLaunch)
+                return success();
+              return launch->emitOpError() << "expected a target from sm_90 on, got "
+                                           << StringRef(target.name.data(), target.name.size());
+            })
         .Case([&](nvtile::WaitOp wait) -> LogicalResult {
           if (wait.getPending() > 64)
             return wait.emitOpError() << "expected 0 to 64 pending groups, got "

@@ -40,8 +40,8 @@ ThreadTile::ThreadTile(RankedTensorType type)
 }
 
 Distributor::Distributor(func::FuncOp kernel, func::FuncOp result, const TargetInfo &target,
-                         flash::ScheduleAttr schedule)
-    : kernel(kernel), result(result), target(target), schedule(schedule),
+                         flash::ScheduleAttr schedule, const LaunchFacts &facts)
+    : kernel(kernel), result(result), target(target), schedule(schedule), facts(facts),
       chunkColumns(schedule.getMicro()[1]),
       t(OpBuilder::atBlockEnd(&result.getBody().front()), kernel.getLoc()), b(t.b) {
   memo.emplace_back();
@@ -128,6 +128,14 @@ LogicalResult Distributor::lower(Operation &op) {
         t.barrier();
         return success();
       })
+      .Case([&](nvtile::LaunchDependentsOp) {
+        t.callVoid("llvm.nvvm.griddepcontrol.launch.dependents", {});
+        return success();
+      })
+      .Case([&](nvtile::WaitPrerequisitesOp) {
+        t.callVoid("llvm.nvvm.griddepcontrol.wait", {});
+        return success();
+      })
       .Case([&](nvtile::ReadOp read) {
         lowerRead(read);
         return success();
@@ -178,6 +186,15 @@ LogicalResult Distributor::lower(Operation &op) {
           return success(); // computed when it is needed
         if (other->getNumRegions() || !isMemoryEffectFree(other))
           return other->emitOpError() << "expected an op that a thread can run";
+        if (other->getNumResults() == 1) {
+          Value value = other->getResult(0);
+          if (facts.serves(value))
+            return success();
+          if (std::optional<unsigned> fact = facts.numberOf(value)) {
+            scalars.map(value, t.toIndex(factAt(*fact)));
+            return success();
+          }
+        }
         if (!divide(other))
           b.clone(*other, scalars);
         return success();
@@ -185,8 +202,8 @@ LogicalResult Distributor::lower(Operation &op) {
 }
 
 void Distributor::lowerCall(func::CallOp call) {
-  // What the kernel was launched with, and the number.
-  SmallVector<Value> arguments(result.getArguments());
+  // What the kernel was launched with but for the facts, and the number.
+  SmallVector<Value> arguments(result.getArguments().drop_back(facts.size()));
   arguments.push_back(
       arith::IndexCastOp::create(b, t.loc, t.i64, scalar(call.getOperands().back())));
   func::CallOp::create(b, t.loc, call.getCallee(), TypeRange(), arguments);

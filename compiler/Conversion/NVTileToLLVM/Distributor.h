@@ -12,6 +12,7 @@
 #define FLASHC_COMPILER_CONVERSION_NVTILETOLLVM_DISTRIBUTOR_H
 
 #include "compiler/Conversion/NVTileToLLVM/AffineForm.h"
+#include "compiler/Conversion/NVTileToLLVM/LaunchFacts.h"
 #include "compiler/Conversion/NVTileToLLVM/ThreadBuilder.h"
 #include "compiler/Target/TargetInfo.h"
 #include "dialects/Flash/IR/Flash.h"
@@ -94,8 +95,9 @@ inline int64_t bytesOf(mlir::Type type) {
 /// Lowers the body of a kernel for one thread.
 class Distributor {
 public:
+  /// `result` has the facts as parameters after those of the kernel's arguments.
   Distributor(mlir::func::FuncOp kernel, mlir::func::FuncOp result, const TargetInfo &target,
-              flash::ScheduleAttr schedule);
+              flash::ScheduleAttr schedule, const LaunchFacts &facts);
 
   mlir::LogicalResult run();
 
@@ -106,6 +108,12 @@ private:
   mlir::LogicalResult lower(mlir::Operation &op);
   /// Lowers a quotient or remainder of indices; false where `op` is something else, or divides by a constant.
   bool divide(mlir::Operation *op);
+  /// `x` / d as i32, by the i64 reciprocal of d.
+  mlir::Value divideByReciprocal(mlir::Value x, mlir::Value reciprocal);
+  /// The parameter that has a fact; i64.
+  mlir::Value factAt(unsigned number) {
+    return result.getArgument(result.getNumArguments() - facts.size() + number);
+  }
   void lowerCall(mlir::func::CallOp call);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp op);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
@@ -328,6 +336,7 @@ private:
   mlir::func::FuncOp kernel, result;
   const TargetInfo &target;
   flash::ScheduleAttr schedule;
+  const LaunchFacts &facts;
   int64_t chunkColumns;
   ThreadBuilder t;
   mlir::OpBuilder &b;

@@ -3,7 +3,7 @@
 // Part of flashc, under the Apache License v2.0 with LLVM Exceptions.
 //
 // A division of 64 bits is a call in PTX, for which ptxas sets registers aside in all of the kernel. What grids divide
-// has hardly ever more than 32 bits.
+// has hardly ever more than 32 bits, and a divisor that follows from the shapes alone has a reciprocal from the host.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +41,24 @@ static std::pair<Value, Value> divideLong(ThreadBuilder &t, Value x, Value y) {
   return {loop.getResult(0), loop.getResult(2)};
 }
 
+Value Distributor::divideByReciprocal(Value x, Value reciprocal) {
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, t.loc, b.getI64IntegerAttr(value));
+  };
+  auto shiftRight = [&](Value value, int64_t by) -> Value {
+    return arith::ShRUIOp::create(b, t.loc, value, number(by));
+  };
+  auto multiply = [&](Value a, Value c) -> Value { return arith::MulIOp::create(b, t.loc, a, c); };
+  // The product has up to 94 bits: by the halves of the reciprocal it takes two multiplications of 32 bits.
+  Value wide = arith::ExtUIOp::create(b, t.loc, t.i64, x);
+  Value low = arith::AndIOp::create(b, t.loc, reciprocal, number(0xffffffff));
+  Value carried = shiftRight(multiply(wide, low), 32);
+  Value high = multiply(wide, shiftRight(reciprocal, 32));
+  Value quotient =
+      shiftRight(arith::AddIOp::create(b, t.loc, high, carried), LaunchFacts::kReciprocalBits - 32);
+  return arith::TruncIOp::create(b, t.loc, t.i32, quotient);
+}
+
 bool Distributor::divide(Operation *op) {
   bool isQuotient = isa<arith::DivUIOp>(op);
   if ((!isQuotient && !isa<arith::RemUIOp>(op)) || !op->getResult(0).getType().isIndex() ||
@@ -48,9 +66,16 @@ bool Distributor::divide(Operation *op) {
     return false;
   Value x = scalar(op->getOperand(0)), y = scalar(op->getOperand(1));
   auto divideShort = [&] {
-    Value a = t.toI32(x), c = t.toI32(y);
-    Value result = isQuotient ? arith::DivUIOp::create(b, t.loc, a, c).getResult()
-                              : arith::RemUIOp::create(b, t.loc, a, c).getResult();
+    Value a = t.toI32(x), c = t.toI32(y), result;
+    if (std::optional<unsigned> number = facts.numberOfReciprocal(op->getOperand(1));
+        number && op->hasAttr(flash::kSmallAttrName)) {
+      result = divideByReciprocal(a, factAt(*number));
+      if (!isQuotient)
+        result = arith::SubIOp::create(b, t.loc, a, arith::MulIOp::create(b, t.loc, result, c));
+    } else {
+      result = isQuotient ? arith::DivUIOp::create(b, t.loc, a, c).getResult()
+                          : arith::RemUIOp::create(b, t.loc, a, c).getResult();
+    }
     return arith::IndexCastUIOp::create(b, t.loc, t.index, result).getResult();
   };
   if (op->hasAttr(flash::kSmallAttrName)) {

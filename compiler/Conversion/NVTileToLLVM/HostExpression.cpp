@@ -12,50 +12,89 @@
 using namespace mlir;
 using namespace flashc;
 
-/// Terms of an expression, which shares none of what the IR computes once.
-static constexpr int64_t kMostTerms = 4096;
+/// Terms of an expression, which shares none of what the IR computes once, and how deep they lie: what the runtime
+/// reads (runtime/CUDA/HostExpr.h), with room for the two operations of a reciprocal.
+static constexpr int64_t kMostTerms = 4000, kMostDepth = 60;
 
-static FailureOr<llvm::json::Value> convert(Value value, int64_t &terms) {
-  if (++terms > kMostTerms)
-    return emitError(value.getLoc())
-           << "expected a size of at most " << kMostTerms << " terms for the host";
+static std::optional<int64_t> constantOf(Value value) {
   APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return llvm::json::Value(constant.getSExtValue());
+  return matchPattern(value, m_ConstantInt(&constant)) ? std::optional(constant.getSExtValue())
+                                                       : std::nullopt;
+}
+
+/// Whether `value` is a size of an argument.
+static bool isArgumentSize(Value value) {
+  auto dim = value.getDefiningOp<memref::DimOp>();
+  if (!dim || !isa<BlockArgument>(dim.getSource()))
+    return false;
+  int64_t rank = cast<MemRefType>(dim.getSource().getType()).getRank();
+  std::optional<int64_t> index = dim.getConstantIndex();
+  return index && *index >= 0 && *index < rank;
+}
+
+/// The host's name of an operation on two integers; empty where it has none.
+static StringRef nameOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, StringRef>(op)
+      .Case([](arith::AddIOp) { return "add"; })
+      .Case([](arith::SubIOp) { return "sub"; })
+      .Case([](arith::MulIOp) { return "mul"; })
+      .Case<arith::DivUIOp, arith::DivSIOp>([](auto) { return "div"; })
+      .Case<arith::RemUIOp, arith::RemSIOp>([](auto) { return "rem"; })
+      .Case([](arith::MaxSIOp) { return "max"; })
+      .Case([](arith::MinSIOp) { return "min"; })
+      .Default([](Operation *) { return StringRef(); });
+}
+
+HostExpressions::Size HostExpressions::measure(Value value) {
+  if (auto it = sizes.find(value); it != sizes.end())
+    return it->second;
+  Size size;
   Operation *op = value.getDefiningOp();
-  if (auto dim = dyn_cast_or_null<memref::DimOp>(op)) {
-    auto argument = dyn_cast<BlockArgument>(dim.getSource());
-    int64_t rank = cast<MemRefType>(dim.getSource().getType()).getRank();
-    std::optional<int64_t> index = dim.getConstantIndex();
-    if (argument && index && *index >= 0 && *index < rank)
-      return llvm::json::Value(
-          llvm::json::Array{"dim", static_cast<int64_t>(argument.getArgNumber()), *index});
+  if (constantOf(value) || isArgumentSize(value)) {
+    size = {1, 1};
+  } else if (op && value.getType().isIndex() && !nameOf(op).empty()) {
+    Size x = measure(op->getOperand(0)), y = measure(op->getOperand(1));
+    Size whole = {1 + x.terms + y.terms, 1 + std::max(x.depth, y.depth)};
+    if (x.terms && y.terms && whole.terms <= kMostTerms && whole.depth <= kMostDepth)
+      size = whole;
   }
-  StringRef name = op ? llvm::TypeSwitch<Operation *, StringRef>(op)
-                            .Case([](arith::AddIOp) { return "add"; })
-                            .Case([](arith::SubIOp) { return "sub"; })
-                            .Case([](arith::MulIOp) { return "mul"; })
-                            .Case<arith::DivUIOp, arith::DivSIOp>([](auto) { return "div"; })
-                            .Case<arith::RemUIOp, arith::RemSIOp>([](auto) { return "rem"; })
-                            .Case([](arith::MaxSIOp) { return "max"; })
-                            .Case([](arith::MinSIOp) { return "min"; })
-                            .Default([](Operation *) { return StringRef(); })
-                      : StringRef();
-  if (name.empty()) {
-    if (op)
-      return op->emitOpError() << "expected a size that the host can compute from shapes";
-    return emitError(value.getLoc()) << "expected a size that the host can compute from shapes";
+  sizes[value] = size;
+  return size;
+}
+
+llvm::json::Value HostExpressions::get(Value value) {
+  if (std::optional<int64_t> constant = constantOf(value))
+    return *constant;
+  Operation *op = value.getDefiningOp();
+  if (auto dim = dyn_cast<memref::DimOp>(op)) {
+    auto argument = cast<BlockArgument>(dim.getSource());
+    return llvm::json::Array{"dim", static_cast<int64_t>(argument.getArgNumber()),
+                             *dim.getConstantIndex()};
   }
-  FailureOr<llvm::json::Value> x = convert(op->getOperand(0), terms);
-  if (failed(x))
-    return failure();
-  FailureOr<llvm::json::Value> y = convert(op->getOperand(1), terms);
-  if (failed(y))
-    return failure();
-  return llvm::json::Value(llvm::json::Array{name, std::move(*x), std::move(*y)});
+  return llvm::json::Array{nameOf(op), get(op->getOperand(0)), get(op->getOperand(1))};
+}
+
+Value HostExpressions::findObstacle(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (op && value.getType().isIndex() && !nameOf(op).empty())
+    for (Value operand : op->getOperands())
+      if (!contains(operand))
+        return findObstacle(operand);
+  return value;
 }
 
 FailureOr<llvm::json::Value> flashc::toHostExpression(func::FuncOp func) {
-  int64_t terms = 0;
-  return convert(cast<func::ReturnOp>(func.getBody().front().getTerminator()).getOperand(0), terms);
+  Value result = cast<func::ReturnOp>(func.getBody().front().getTerminator()).getOperand(0);
+  HostExpressions expressions;
+  if (expressions.contains(result))
+    return expressions.get(result);
+  Value obstacle = expressions.findObstacle(result);
+  Operation *op = obstacle.getDefiningOp();
+  if (op && !nameOf(op).empty() && obstacle.getType().isIndex())
+    return op->emitOpError() << "expected a size of at most " << kMostTerms << " terms, "
+                             << kMostDepth << " deep, for the host";
+  constexpr StringRef message = "expected a size that the host can compute from shapes";
+  if (op)
+    return op->emitOpError() << message;
+  return emitError(obstacle.getLoc()) << message;
 }

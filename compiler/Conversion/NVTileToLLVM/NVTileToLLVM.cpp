@@ -18,9 +18,9 @@ using namespace flashc;
 
 namespace {
 
-/// A function with the parameters of a kernel as it is launched: per argument pointer, sizes and strides. Launch bounds
-/// make it a kernel: a rescue has none.
-func::FuncOp createThreadFunction(OpBuilder &b, func::FuncOp kernel) {
+/// A function with the parameters of a kernel as it is launched: per argument pointer, sizes and strides; and `facts`
+/// that the host computes. Launch bounds make it a kernel: a rescue has none.
+func::FuncOp createThreadFunction(OpBuilder &b, func::FuncOp kernel, size_t facts) {
   SmallVector<Type> types;
   SmallVector<unsigned> pointers;
   for (Type type : kernel.getArgumentTypes()) {
@@ -32,6 +32,7 @@ func::FuncOp createThreadFunction(OpBuilder &b, func::FuncOp kernel) {
     types.push_back(LLVM::LLVMPointerType::get(b.getContext(), 1));
     types.append(2 * cast<MemRefType>(type).getRank(), b.getI64Type());
   }
+  types.append(facts, b.getI64Type());
   auto func =
       func::FuncOp::create(b, kernel.getLoc(), kernel.getName(), b.getFunctionType(types, {}));
   // The runtime refuses tensors that overlap an output.
@@ -63,7 +64,8 @@ public:
     llvm::json::Array kernels;
     for (auto &[phase, kernel] : found->kernels) {
       FailureOr<llvm::json::Value> grid = toHostExpression(found->grids[phase]);
-      FailureOr<func::FuncOp> thread = lowerKernel(kernel);
+      LaunchFacts facts = LaunchFacts::find(kernel);
+      FailureOr<func::FuncOp> thread = lowerKernel(kernel, facts);
       if (failed(grid) || failed(thread))
         return failure();
       auto number = [](func::FuncOp function, StringRef name) {
@@ -71,15 +73,20 @@ public:
       };
       int64_t bytes = number(*thread, nvtile::kSharedBytesAttrName);
       if (func::FuncOp rescue = found->rescues[phase]) {
-        FailureOr<func::FuncOp> called = lowerKernel(rescue);
+        FailureOr<func::FuncOp> called = lowerKernel(rescue, LaunchFacts());
         if (failed(called))
           return failure();
         bytes = std::max(bytes, number(*called, nvtile::kSharedBytesAttrName));
       }
+      bool isDependent =
+          kernel.walk([](nvtile::WaitPrerequisitesOp) { return WalkResult::interrupt(); })
+              .wasInterrupted();
       kernels.push_back(llvm::json::Object{{"entry", kernel.getName().str()},
                                            {"threads", number(*thread, nvtile::kThreadsAttrName)},
                                            {"shared_bytes", bytes},
-                                           {"grid", std::move(*grid)}});
+                                           {"grid", std::move(*grid)},
+                                           {"facts", facts.takeExpressions()},
+                                           {"dependent", isDependent}});
     }
     info["kernels"] = std::move(kernels);
     info["workspace"] = 0;
@@ -132,11 +139,11 @@ private:
     return success();
   }
 
-  FailureOr<func::FuncOp> lowerKernel(func::FuncOp kernel) {
+  FailureOr<func::FuncOp> lowerKernel(func::FuncOp kernel, const LaunchFacts &facts) {
     auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
     OpBuilder b(kernel);
-    func::FuncOp thread = createThreadFunction(b, kernel);
-    if (failed(Distributor(kernel, thread, target, schedule).run()))
+    func::FuncOp thread = createThreadFunction(b, kernel, facts.size());
+    if (failed(Distributor(kernel, thread, target, schedule, facts).run()))
       return failure();
     int64_t bytes = thread->getAttrOfType<IntegerAttr>(nvtile::kSharedBytesAttrName).getInt();
     if (bytes > target.sharedMemoryPerBlock)

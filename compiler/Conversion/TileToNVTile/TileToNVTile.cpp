@@ -19,6 +19,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace flashc;
 
@@ -217,6 +219,22 @@ LogicalResult scheduleKernel(func::FuncOp kernel, const TargetInfo &target) {
   return KernelScheduling(kernel, schedule).run();
 }
 
+/// Kernels that are launched one after another: each lets the next begin when all of its blocks have, and waits for the
+/// one before. What it takes to launch a kernel, and to find what its blocks are for, passes meanwhile.
+void overlapLaunches(ArrayRef<func::FuncOp> functions) {
+  std::map<int64_t, func::FuncOp> kernels;
+  for (func::FuncOp function : functions)
+    if (auto phase = function->getAttrOfType<IntegerAttr>(flash::kKernelAttrName))
+      kernels[phase.getInt()] = function;
+  for (auto [phase, kernel] : kernels) {
+    OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
+    if (phase != kernels.rbegin()->first)
+      nvtile::LaunchDependentsOp::create(b, kernel.getLoc());
+    if (phase != kernels.begin()->first)
+      nvtile::WaitPrerequisitesOp::create(b, kernel.getLoc());
+  }
+}
+
 struct TileToNVTile : PassWrapper<TileToNVTile, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TileToNVTile)
 
@@ -241,6 +259,8 @@ struct TileToNVTile : PassWrapper<TileToNVTile, OperationPass<ModuleOp>> {
     for (func::FuncOp kernel : kernels)
       if (failed(scheduleKernel(kernel, *target)))
         return signalPassFailure();
+    if (target->hasDependentLaunch)
+      overlapLaunches(kernels);
     for (func::FuncOp kernel : kernels) // of which some call others
       if (failed(checkScheduled(kernel, *target)))
         return signalPassFailure();

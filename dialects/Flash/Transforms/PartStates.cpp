@@ -15,8 +15,8 @@ using namespace flashc::flash;
 
 /// Numbers of a state's components.
 static constexpr size_t kM = 0, kL = 1, kAcc = 2, kRowMax = 3;
-/// Parts whose acc are loaded at once.
-static constexpr int64_t kLoadedTogether = 8;
+/// Parts whose states are loaded together: as many as a sequence has mostly (kFewParts of KernelFrame.cpp).
+static constexpr int64_t kLoadedTogether = 16;
 
 PartStates::PartStates(OpBuilder &b, Location loc, Value workspace, Value parts,
                        OnlineAttentionOp op)
@@ -97,64 +97,51 @@ SmallVector<Value> PartStates::mergeInTurn(OpBuilder &b, const GridPoint &point)
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
-Value PartStates::loadColumns(OpBuilder &b, size_t component, const GridPoint &point,
-                              ArrayRef<int64_t> shape) {
-  Index x(b, loc);
-  TileMath math(b, loc, base);
-  Value tile = tile::LoadOp::create(b, loc, tileOf(shape, b.getF32Type()), memories[component],
-                                    ValueRange{point.firstPart, point.firstRow},
-                                    ValueRange{point.rows, point.parts}, ArrayRef<int64_t>{1, 0});
-  Value column =
-      tile::CoordsOp::create(b, loc, tileOf(shape, b.getIndexType()), x.constant(0), /*dim=*/1);
-  Value isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, column,
-                                        math.splat(point.parts, shape));
-  return arith::SelectOp::create(b, loc, isThere, tile, math.negativeInfinity(tile.getType()));
-}
-
-SmallVector<Value> PartStates::mergeAtOnce(OpBuilder &b, const GridPoint &point, int64_t pointRows,
-                                           int64_t mostParts) {
+SmallVector<Value> PartStates::mergeTogether(OpBuilder &b, const GridPoint &point,
+                                             int64_t pointRows) {
   Index x(b, loc);
   TileMath math(b, loc, base);
   RankedTensorType rowType = typeOf(memories[kM], pointRows);
-  SmallVector<int64_t> shape = {pointRows, mostParts};
-  auto reduce = [&](tile::ReduceKind kind, Value tile) -> Value {
-    return tile::ReduceOp::create(b, loc, rowType, kind, tile);
-  };
-  Value m = reduce(tile::ReduceKind::MaxNum, loadColumns(b, kM, point, shape));
-  Value reference = math.safeReference(m);
-
   auto body = [&](OpBuilder &nested, Location, Value first, ValueRange carried) {
     Index y(nested, loc);
     TileMath inner(nested, loc, base);
-    State loaded[kLoadedTogether];
+    State loaded[kLoadedTogether], merged(carried);
+    Value none = inner.negativeInfinity(rowType);
     for (auto [n, part] : llvm::enumerate(loaded)) {
       Value number = y.add(first, n), isThere = y.lt(number, point.parts);
       Value rows = y.select(isThere, point.rows, y.constant(0));
-      for (size_t component : {kM, kL, kAcc})
-        part.push_back(load(nested, memories[component], y.add(point.firstPart, number), point,
-                            rows, pointRows));
-      part[kM] =
-          arith::SelectOp::create(nested, loc, isThere, part[kM], inner.negativeInfinity(rowType));
+      for (Value memory : memories)
+        part.push_back(
+            load(nested, memory, y.add(point.firstPart, number), point, rows, pointRows));
+      part[kM] = arith::SelectOp::create(nested, loc, isThere, part[kM], none);
+      merged[kM] = arith::MaxNumFOp::create(nested, loc, merged[kM], part[kM]);
+      if (part.size() > kRowMax) {
+        part[kRowMax] = arith::SelectOp::create(nested, loc, isThere, part[kRowMax], none);
+        merged[kRowMax] = arith::MaximumFOp::create(nested, loc, merged[kRowMax], part[kRowMax]);
+      }
     }
-    Value l = carried[0], acc = carried[1];
+    Value reference = inner.safeReference(merged[kM]);
+    Value before = inner.rescale(carried[kM], reference);
+    merged[kL] = arith::MulFOp::create(nested, loc, merged[kL], before);
+    merged[kAcc] = inner.scaleRows(merged[kAcc], before);
     for (const State &part : loaded) {
       Value weight = inner.rescale(part[kM], reference);
-      l = arith::AddFOp::create(nested, loc, l,
-                                arith::MulFOp::create(nested, loc, part[kL], weight));
+      merged[kL] = arith::AddFOp::create(nested, loc, merged[kL],
+                                         arith::MulFOp::create(nested, loc, part[kL], weight));
       Value added = inner.scaleRows(part[kAcc], weight);
       // An empty state adds nothing, even where a value without weight made its acc NaN.
-      Value isEmpty = inner.broadcast(inner.isEmpty(part[kM], part[kL]), acc);
-      added =
-          arith::SelectOp::create(nested, loc, isEmpty, inner.constant(acc.getType(), 0.0), added);
-      acc = arith::AddFOp::create(nested, loc, acc, added);
+      Value isEmpty = inner.broadcast(inner.isEmpty(part[kM], part[kL]), added);
+      added = arith::SelectOp::create(nested, loc, isEmpty, inner.constant(added.getType(), 0.0),
+                                      added);
+      merged[kAcc] = arith::AddFOp::create(nested, loc, merged[kAcc], added);
     }
-    scf::YieldOp::create(nested, loc, ValueRange{l, acc});
+    scf::YieldOp::create(nested, loc, merged);
   };
-  State none = {math.constant(rowType, 0.0), math.constant(typeOf(memories[kAcc], pointRows), 0.0)};
-  auto loop = scf::ForOp::create(b, loc, x.constant(0), point.parts, x.constant(kLoadedTogether),
-                                 none, body);
-  State state = {m, loop.getResult(0), loop.getResult(1)};
+  State identity = {math.negativeInfinity(rowType), math.constant(rowType, 0.0),
+                    math.constant(typeOf(memories[kAcc], pointRows), 0.0)};
   if (memories.size() > kRowMax)
-    state.push_back(reduce(tile::ReduceKind::Max, loadColumns(b, kRowMax, point, shape)));
-  return state;
+    identity.push_back(identity[kM]);
+  auto loop = scf::ForOp::create(b, loc, x.constant(0), point.parts, x.constant(kLoadedTogether),
+                                 identity, body);
+  return llvm::to_vector_of<Value>(loop.getResults());
 }

@@ -31,11 +31,10 @@ public:
   /// The state of all parts of a tile, merged one after another.
   llvm::SmallVector<mlir::Value> mergeInTurn(mlir::OpBuilder &b, const GridPoint &point);
 
-  /// The same of at most `mostParts` parts, where waiting for memory costs more than reading m twice: once for the
-  /// maximum of all parts, then, some parts at a time, for their weights. Of the tile's rows, `pointRows` from the
-  /// point's first on.
-  llvm::SmallVector<mlir::Value> mergeAtOnce(mlir::OpBuilder &b, const GridPoint &point,
-                                             int64_t pointRows, int64_t mostParts);
+  /// The same, some parts at a time, whose states are loaded together: for where waiting for memory costs more than
+  /// loading states that are not there. Of the tile's rows, `pointRows` from the point's first on.
+  llvm::SmallVector<mlir::Value> mergeTogether(mlir::OpBuilder &b, const GridPoint &point,
+                                               int64_t pointRows);
 
 private:
   using State = llvm::SmallVector<mlir::Value>;
@@ -43,9 +42,6 @@ private:
   mlir::RankedTensorType typeOf(mlir::Value memory, int64_t pointRows);
   mlir::Value load(mlir::OpBuilder &b, mlir::Value memory, mlir::Value part, const GridPoint &point,
                    mlir::Value validRows, int64_t pointRows);
-  /// m or the row max of all parts: a column for each, -inf where there is none.
-  mlir::Value loadColumns(mlir::OpBuilder &b, size_t component, const GridPoint &point,
-                          llvm::ArrayRef<int64_t> shape);
   std::tuple<State, State, llvm::SmallVector<int64_t>> place(mlir::OpBuilder &b, mlir::Value memory,
                                                              mlir::Value part, mlir::Value row,
                                                              mlir::Value rows);

@@ -176,9 +176,8 @@ public:
                       [&](OpBuilder &b, KernelBuilder &kernel, TileEmitter &emitter,
                           const MemoryMap &map, const GridPoint &point, Value count) {
                         PartStates states(b, loc, map.workspace(), count, op);
-                        emitter.note(op, mergedRows
-                                             ? states.mergeAtOnce(b, point, mergedRows, kMostParts)
-                                             : states.mergeInTurn(b, point));
+                        emitter.note(op, mergedRows ? states.mergeTogether(b, point, mergedRows)
+                                                    : states.mergeInTurn(b, point));
                         return storeResults(kernel, emitter, map);
                       });
     emitWorkspaceSize(parts);
@@ -279,7 +278,7 @@ private:
   OnlineAttentionOp op;
   Location loc;
   ScheduleAttr schedule;
-  /// Rows of a tile that a point merges at once; 0: all, in turn.
+  /// Rows of a tile that a point merges; 0: all, part after part.
   int64_t mergedRows = 0;
 };
 

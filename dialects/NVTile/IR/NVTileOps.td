@@ -174,6 +174,22 @@ def NVTile_BarrierOp : NVTile_Op<"barrier", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "attr-dict";
 }
 
+def NVTile_LaunchDependentsOp : NVTile_Op<"launch_dependents", [MemoryEffects<[MemWrite]>]> {
+  let summary = "The block has begun: once all have, blocks of the next launch may begin too";
+  let description = [{
+    Programmatic dependent launch: the next launch is under way already when this one ends.
+
+    Example: `nvtile.launch_dependents`
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def NVTile_WaitPrerequisitesOp : NVTile_Op<"wait_prerequisites", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Waits until the launch before has ended, and what it wrote can be read";
+  let description = [{ Example: `nvtile.wait_prerequisites` }];
+  let assemblyFormat = "attr-dict";
+}
+
 def NVTile_ReadOp : NVTile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "Reads a stage into registers, as the left operand of products";
   let description = [{

@@ -35,6 +35,10 @@ func.func @copies(%k: memref<?x?x?x64xbf16>, %b: index, %j: index, %h: index, %c
   nvtile.wait 1
   // CHECK: nvtile.barrier
   nvtile.barrier
+  // CHECK: nvtile.launch_dependents
+  nvtile.launch_dependents
+  // CHECK: nvtile.wait_prerequisites
+  nvtile.wait_prerequisites
   // CHECK: %[[OK:.*]] = nvtile.all_finite %[[S]][%[[STAGE]]]
   %ok = nvtile.all_finite %s[%stage] : !nvtile.shared<2 x 64 x 64 x bf16>
   // CHECK: return %[[ID]], %[[OK]]

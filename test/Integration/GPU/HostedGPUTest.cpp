@@ -15,6 +15,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 using namespace flashc;
 using namespace flashc::test;
 
@@ -223,6 +225,68 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     EXPECT_EQ(out[0], x / y) << x << " / " << y;
     EXPECT_EQ(out[1], x % y) << x << " mod " << y;
   }
+}
+
+// What reciprocals are exact for (LaunchFacts.h), at its ends and on both sides of multiples.
+TEST(HostedGPU, DividesByReciprocals) {
+  const std::string text = R"(
+#schedule = #flash.schedule<tile = [16, 16], micro = [16, 16], strategy = online, split = 16>
+#lines = #nvtile.lines<warps = 1>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @k_grid(%x: memref<?xi32>, %d: memref<?xi8>, %o: memref<?xi32>, %ws: memref<?xi8>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @k_phase0(%x: memref<?xi32>, %d: memref<?xi8>, %o: memref<?xi32>, %ws: memref<?xi8>)
+      attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 32 : i64} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %x32 = memref.load %x[%c0] : memref<?xi32>
+    %n = arith.index_castui %x32 : i32 to index
+    %by = memref.dim %d, %c0 : memref<?xi8>
+    %q = arith.divui %n, %by {flash.small} : index
+    %r = arith.remui %n, %by {flash.small} : index
+    %q32 = arith.index_cast %q : index to i32
+    %r32 = arith.index_cast %r : index to i32
+    %t0 = tensor.splat %q32 : tensor<16xi32, #lines>
+    %t1 = tensor.splat %r32 : tensor<16xi32, #lines>
+    tile.store %t0, %o[%c0] dims [0] valid(%c1) : tensor<16xi32, #lines>, memref<?xi32>
+    tile.store %t1, %o[%c1] dims [0] valid(%c1) : tensor<16xi32, #lines>, memref<?xi32>
+    return
+  }
+})";
+  CompileOptions options;
+  options.emit = Stage::LLVMIR;
+  const std::string object =
+      compileHosted(compileText(text, "reciprocal.mlir", Stage::Scheduled, "", options));
+  const auto loaded = LoadedObject::load(std::as_bytes(std::span(object)));
+  auto *entry = loaded->function<void(int64_t *)>("hosted_k_phase0");
+  const auto expectQuotient = [&](uint32_t x, int64_t d) {
+    uint32_t number = x;
+    uint32_t out[2] = {~0u, ~0u};
+    const auto address = [](void *data) {
+      return static_cast<int64_t>(reinterpret_cast<intptr_t>(data));
+    };
+    const int64_t reciprocal = (int64_t(1) << 62) / d + 1;
+    std::vector<int64_t> parameters = {address(&number), 1, 1, 0, d, 1, address(out), 2, 1, 0, 0, 1,
+                                       reciprocal};
+    runHosted(1, 32, 0, [&] { entry(parameters.data()); });
+    EXPECT_EQ(out[0], x / d) << x << " / " << d;
+    EXPECT_EQ(out[1], x % d) << x << " mod " << d;
+  };
+  constexpr int64_t most = std::numeric_limits<int32_t>::max(), large = int64_t(1) << 30;
+  std::mt19937_64 random(7);
+  std::vector<int64_t> divisors = {1, 2, 3, 7, 641, 65535, 65536, 65537, large - 1, large};
+  for (int n = 0; n < 10; ++n)
+    divisors.push_back(1 + static_cast<int64_t>(random() % (uint64_t(1) << (1 + random() % 30))));
+  for (const int64_t d : divisors) {
+    const int64_t last = (int64_t(1) << 32) / d * d;
+    for (const int64_t x : {int64_t(0), d - 1, d, most, last - 1, last, (int64_t(1) << 32) - 1})
+      expectQuotient(static_cast<uint32_t>(std::min(x, (int64_t(1) << 32) - 1)), d);
+  }
+  for (const int64_t d : {large + 1, most - 1, most})
+    for (const int64_t x : {int64_t(0), d - 1, most})
+      expectQuotient(static_cast<uint32_t>(x), d);
 }
 
 // The standard strategy has row sums beside products, also where warps share rows.

@@ -24,13 +24,14 @@
 
 namespace flashc::test {
 
-/// One cuLaunchKernel.
+/// One cuLaunchKernel, or cuLaunchKernelEx with a launch that does not wait for those before it.
 struct FakeLaunch {
   int device;
   std::string entry;
   unsigned grid, threads, sharedBytes;
   cuda::CUstream stream;
   std::vector<uint64_t> parameters;
+  bool isEarly = false;
 };
 
 /// What the library exports beside the driver's functions, under the name fakeCudaControls.

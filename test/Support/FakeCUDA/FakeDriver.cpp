@@ -288,11 +288,13 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute att
   return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ,
-                               unsigned blockX, unsigned blockY, unsigned blockZ,
-                               unsigned sharedBytes, CUstream stream, void **parameters,
-                               void **extra) {
-  Call call("cuLaunchKernel");
+namespace {
+
+CUresult record(const char *name, CUfunction function, const CUlaunchConfig &config,
+                void **parameters, void **extra) {
+  const auto [gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream, attributes, count] =
+      config;
+  Call call(name);
   if (call.needsContext().result)
     return call.result;
   if (function->module->context != current() || (stream && stream->context != current()))
@@ -302,6 +304,9 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gri
     return CUDA_ERROR_INVALID_VALUE;
   FakeLaunch &launch = state().launches.emplace_back(
       FakeLaunch{current()->device, function->name, gridX, blockX, sharedBytes, stream, {}});
+  for (unsigned n = 0; n < count; ++n)
+    launch.isEarly |= attributes[n].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+                      attributes[n].value;
   for (size_t n = 0; n < function->numParameters; ++n)
     launch.parameters.push_back(*static_cast<const uint64_t *>(parameters[n]));
   if (stream && stream->isCapturing)
@@ -309,4 +314,20 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gri
   else
     execute(launch);
   return CUDA_SUCCESS;
+}
+
+} // namespace
+
+EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                               unsigned blockX, unsigned blockY, unsigned blockZ,
+                               unsigned sharedBytes, CUstream stream, void **parameters,
+                               void **extra) {
+  return record("cuLaunchKernel", function,
+                {gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream, nullptr, 0},
+                parameters, extra);
+}
+
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                 void **parameters, void **extra) {
+  return record("cuLaunchKernelEx", function, *config, parameters, extra);
 }

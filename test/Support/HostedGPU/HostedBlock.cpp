@@ -200,6 +200,9 @@ constexpr NamedOp ops[] = {
      [](auto in, auto) { self().open.push_back({in[0], pointer(in + 1), in[3]}); }},
     {"llvm.nvvm.cp.async.commit.group", commit},
     {"llvm.nvvm.cp.async.wait.group", waitForCopies},
+    // Launches run one after another.
+    {"llvm.nvvm.griddepcontrol.launch.dependents", [](auto, auto) {}},
+    {"llvm.nvvm.griddepcontrol.wait", [](auto, auto) {}},
 };
 
 /// Inline assembly, by a part of its text.

@@ -46,8 +46,11 @@ std::vector<std::string> executeOnHostedGPU(const AttentionDesc &desc, CaseTenso
   parameters.insert(parameters.end(), {bytes, 1});
   for (const cuda::Launch &launch : info.launchPlan->launches) {
     auto *entry = loaded->function<void(int64_t *)>("hosted_" + launch.entry);
+    std::vector<int64_t> all = parameters;
+    for (const int64_t fact : launch.facts.evaluateAll(shapes))
+      all.push_back(fact);
     runHosted(launch.grid.evaluate(shapes), launch.threads, launch.sharedBytes,
-              [&] { entry(parameters.data()); });
+              [&] { entry(all.data()); });
   }
   return outputs;
 }

@@ -83,7 +83,7 @@ TEST_F(CppApi, CompilesRunsSavesAndLoads) {
   const flashc::Kernel compiled = flashc::compile(AttentionDesc(DType::F32, 3).lse());
   const auto [data, size] = compiled.object();
   const flashc::Kernel kernel = flashc::Kernel::load(data, size);
-  EXPECT_THAT(kernel.json(), testing::HasSubstr("\"abi\":1"));
+  EXPECT_THAT(kernel.json(), testing::HasSubstr("\"abi\":2"));
 
   flashc::RunOptions options;
   alignas(64) std::byte workspace[128];

@@ -158,7 +158,7 @@ TEST(KernelInfo, RefusesWhatItDoesNotUnderstand) {
   };
   EXPECT_NO_THROW(KernelInfo::parse(good));
   EXPECT_ERROR(KernelInfo::parse("{}"), "kernel object: expected a description");
-  EXPECT_ERROR(KernelInfo::parse(replaced("\"abi\":1", "\"abi\":2")), "expected version 1");
+  EXPECT_ERROR(KernelInfo::parse(replaced("\"abi\":2", "\"abi\":1")), "expected version 2");
   EXPECT_ERROR(KernelInfo::parse(replaced("\"phases\":2", "\"phases\":0")), "expected phases");
   EXPECT_ERROR(KernelInfo::parse(replaced(":128", ":-128")), "expected scratch_bytes");
   EXPECT_ERROR(KernelInfo::parse(replaced("\"f32\"", "\"f33\"")), "expected an element type");
@@ -168,7 +168,7 @@ TEST(KernelInfo, RefusesWhatItDoesNotUnderstand) {
   EXPECT_ERROR(KernelInfo::parse(replaced("\"rank\":4", "\"rank\":5")), "as many extents");
   EXPECT_ERROR(KernelInfo::parse(replaced("output", "outlet")), "role input or output");
   // Numbers that no 64-bit integer is.
-  EXPECT_ERROR(KernelInfo::parse(replaced("\"abi\":1", "\"abi\":1e82")),
+  EXPECT_ERROR(KernelInfo::parse(replaced("\"abi\":2", "\"abi\":1e82")),
                "expected a 64-bit integer for abi");
   EXPECT_ERROR(KernelInfo::parse(replaced("\"phases\":2", "\"phases\":2.5")), "integer for phases");
   EXPECT_ERROR(KernelInfo::parse(replaced("\"rank\":4", "\"rank\":4.5")),

@@ -12,7 +12,7 @@
 #endif
 
 const char flashc_kernel_info[] =
-    "{\"abi\":1,\"name\":\"test\",\"target\":\"x86-64-v3\",\"features\":[" TEST_FEATURES "],"
+    "{\"abi\":2,\"name\":\"test\",\"target\":\"x86-64-v3\",\"features\":[" TEST_FEATURES "],"
     "\"scratch_bytes\":128,\"phases\":2,\"schedule\":\"none\",\"strategy\":\"standard\","
     "\"arguments\":["
     "{\"name\":\"q\",\"dtype\":\"f32\",\"rank\":4,\"static_shape\":[-1,-1,-1,3],"

@@ -119,7 +119,7 @@ inline ElfBuilder answerObject() {
   uint32_t text = elf.addSection(".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
                                  std::string("\x8b\x05\0\0\0\0\xc3", 7));
   uint32_t rodata = elf.addSection(".rodata", SHT_PROGBITS, SHF_ALLOC,
-                                   std::string("\x2a\0\0\0{\"abi\":1}\0", 14), 8);
+                                   std::string("\x2a\0\0\0{\"abi\":2}\0", 14), 8);
   elf.addSymbol("flashc_answer", uint16_t(text), 0, 7);
   uint32_t value = elf.addSymbol("value", uint16_t(rodata), 0, 4, STT_OBJECT, STB_LOCAL);
   elf.addSymbol("flashc_kernel_info", uint16_t(rodata), 4, 10, STT_OBJECT);

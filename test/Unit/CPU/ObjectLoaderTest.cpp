@@ -37,7 +37,7 @@ std::string errorOf(const std::string &file) {
 TEST(ObjectLoader, RunsCodeAndFindsData) {
   auto object = loadText(answerObject().build());
   EXPECT_EQ(object->function<int()>("flashc_answer")(), 42);
-  EXPECT_EQ(object->text("flashc_kernel_info"), "{\"abi\":1}");
+  EXPECT_EQ(object->text("flashc_kernel_info"), "{\"abi\":2}");
   EXPECT_EQ(object->lookup("value"), nullptr) << "local symbols are not visible";
   EXPECT_EQ(object->lookup("nothing"), nullptr);
   EXPECT_THROW(object->function<int()>("flashc_kernel_info"), Error);

@@ -37,12 +37,12 @@ LaunchPlan plan(const std::string &json) {
 }
 
 constexpr const char *twoPhases = R"({"kernels": [
-    {"entry": "f_phase0", "threads": 128, "shared_bytes": 50000, "grid": ["dim", 0, 0]},
-    {"entry": "f_phase1", "threads": 64, "shared_bytes": 16, "grid": ["dim", 1, 0]}],
+    {"entry": "f_phase0", "threads": 128, "shared_bytes": 50000, "facts": [], "dependent": false, "grid": ["dim", 0, 0]},
+    {"entry": "f_phase1", "threads": 64, "shared_bytes": 16, "facts": [], "dependent": false, "grid": ["dim", 1, 0]}],
     "workspace": ["mul", ["dim", 0, 0], 100]})";
 
 constexpr const char *onePhase = R"({"kernels": [
-    {"entry": "f_phase0", "threads": 128, "shared_bytes": 0, "grid": ["dim", 0, 0]}],
+    {"entry": "f_phase0", "threads": 128, "shared_bytes": 0, "facts": [], "dependent": false, "grid": ["dim", 0, 0]}],
     "workspace": 0})";
 
 DeviceKernel makeKernel(const std::string &text, const char *json, const char *target = "sm_80") {
@@ -99,6 +99,38 @@ TEST_F(DeviceKernelTest, LaunchesEveryPhaseWithAllParameters) {
   EXPECT_EQ(launches[1].parameters, expected);
 }
 
+TEST_F(DeviceKernelTest, FactsComeAfterTheWorkspaceAndLaunchesThatWaitBeginEarly) {
+  const std::string more = uniqueText() + entry("f_phase0", 12) + entry("f_phase1", 13);
+  const DeviceKernel kernel = makeKernel(more, R"({"kernels": [
+      {"entry": "f_phase0", "threads": 128, "shared_bytes": 0, "dependent": false, "grid": ["dim", 0, 0],
+       "facts": [["mul", ["dim", 0, 1], 7]]},
+      {"entry": "f_phase1", "threads": 64, "shared_bytes": 0, "dependent": true, "grid": ["dim", 1, 0],
+       "facts": [["dim", 1, 0], -4]}],
+      "workspace": 0})");
+  Call call(0);
+  call.run(kernel);
+  const std::vector<FakeLaunch> launches = fakeCUDA().launches();
+  ASSERT_EQ(launches.size(), 2u);
+  const auto last = [&](size_t n, size_t count) {
+    return std::vector<uint64_t>(launches[n].parameters.end() - static_cast<ptrdiff_t>(count),
+                                 launches[n].parameters.end());
+  };
+  EXPECT_EQ(last(0, 2), (std::vector<uint64_t>{1, 35}));
+  EXPECT_EQ(last(1, 3), (std::vector<uint64_t>{1, 2, uint64_t(-4)}));
+  EXPECT_FALSE(launches[0].isEarly);
+  EXPECT_TRUE(launches[1].isEarly);
+  // Without blocks of the phase before, the launch before is another's.
+  fakeCUDA().reset();
+  call.shapeA = {0, 5};
+  call.run(kernel);
+  ASSERT_EQ(fakeCUDA().launches().size(), 1u);
+  EXPECT_FALSE(fakeCUDA().launches()[0].isEarly);
+  fakeCUDA().failNext("cuLaunchKernelEx", CUDA_ERROR_INVALID_VALUE);
+  call.shapeA = {3, 5};
+  EXPECT_ERROR(call.run(kernel),
+               "cuLaunchKernelEx: CUDA_ERROR_INVALID_VALUE for f_phase1 with grid 2, 64 threads");
+}
+
 TEST_F(DeviceKernelTest, AnEmptyGridLaunchesNothing) {
   const DeviceKernel kernel = makeKernel(text, twoPhases);
   Call call(0);
@@ -116,8 +148,8 @@ TEST_F(DeviceKernelTest, AnEmptyGridLaunchesNothing) {
 
 TEST_F(DeviceKernelTest, GridsBeyondTheLimitAreRefusedBeforeAnyLaunch) {
   const DeviceKernel kernel = makeKernel(text, R"({"kernels": [
-      {"entry": "f_phase0", "threads": 128, "shared_bytes": 0, "grid": 1},
-      {"entry": "f_phase1", "threads": 128, "shared_bytes": 0, "grid": ["dim", 1, 0]}],
+      {"entry": "f_phase0", "threads": 128, "shared_bytes": 0, "facts": [], "dependent": false, "grid": 1},
+      {"entry": "f_phase1", "threads": 128, "shared_bytes": 0, "facts": [], "dependent": false, "grid": ["dim", 1, 0]}],
       "workspace": 0})");
   Call call(0);
   call.shapeB = {int64_t(1) << 31};
@@ -126,7 +158,7 @@ TEST_F(DeviceKernelTest, GridsBeyondTheLimitAreRefusedBeforeAnyLaunch) {
   call.shapeB = {(int64_t(1) << 31) - 1};
   EXPECT_NO_THROW(call.run(kernel));
   const DeviceKernel negative = makeKernel(text, R"({"kernels": [
-      {"entry": "f_phase0", "threads": 128, "shared_bytes": 0, "grid": -1}], "workspace": -8})");
+      {"entry": "f_phase0", "threads": 128, "shared_bytes": 0, "facts": [], "dependent": false, "grid": -1}], "workspace": -8})");
   EXPECT_ERROR(call.run(negative), "expected a workspace size from the kernel, got -8");
 }
 
@@ -230,7 +262,7 @@ TEST_F(DeviceKernelTest, TheDeviceMustHaveWhatTheCodeNeeds) {
                "of compute capability 9.0 or later for target sm_90, got Fake GPU 1");
   EXPECT_ERROR(makeKernel(text, twoPhases).prepare(2), "expected a CUDA device from 0 to 1, got 2");
   EXPECT_ERROR(makeKernel(text, R"({"workspace": 0, "kernels": [
-                   {"entry": "f_phase0", "threads": 128, "shared_bytes": 240000, "grid": 1}]})")
+                   {"entry": "f_phase0", "threads": 128, "shared_bytes": 240000, "facts": [], "dependent": false, "grid": 1}]})")
                    .prepare(0),
                "expected a GPU with 240000 bytes of shared memory per block for f_phase0, got Fake "
                "GPU 0 with 232448");
@@ -282,9 +314,9 @@ TEST_F(DeviceKernelTest, MemoryMustBeWhatItSays) {
 
 TEST(DeviceObject, IsRecognizedByItsFirstLine) {
   const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
-  const std::string_view good = "// flashc_kernel_info {\"abi\":1}\n.version 8.0\n";
+  const std::string_view good = "// flashc_kernel_info {\"abi\":2}\n.version 8.0\n";
   EXPECT_TRUE(DeviceKernel::recognizes(bytes(good)));
-  EXPECT_EQ(DeviceKernel::readInfo(bytes(good)), "{\"abi\":1}");
+  EXPECT_EQ(DeviceKernel::readInfo(bytes(good)), "{\"abi\":2}");
   EXPECT_FALSE(DeviceKernel::recognizes(bytes("\x7f"
                                               "ELF")));
   EXPECT_FALSE(DeviceKernel::recognizes({}));

@@ -29,13 +29,13 @@ std::string makeFakeKernel(bool packed) {
   }
   arguments += argument("o", "f32", 4, "output");
   const int first = numParameters - 3 - 9;
-  std::string text =
-      concat(R"(// flashc_kernel_info {"abi":1,"name":"attention","target":"sm_80","features":[],)",
-             R"("scratch_bytes":0,"phases":1,"schedule":"none","strategy":"online","arguments":[)",
-             arguments, R"(],"kernels":[{"entry":"zero4_at_)", first,
-             R"(","threads":128,"shared_bytes":65536,"grid":["mul",["dim",0,0],["dim",0,2]]}],)",
-             R"("workspace":["mul",["dim",0,1],256]})", "\n.version 8.0\n.target sm_80\n",
-             ".visible .entry zero4_at_", first, "(");
+  std::string text = concat(
+      R"(// flashc_kernel_info {"abi":2,"name":"attention","target":"sm_80","features":[],)",
+      R"("scratch_bytes":0,"phases":1,"schedule":"none","strategy":"online","arguments":[)",
+      arguments, R"(],"kernels":[{"entry":"zero4_at_)", first,
+      R"(","threads":128,"shared_bytes":65536,"facts":[],"dependent":false,"grid":["mul",["dim",0,0],["dim",0,2]]}],)",
+      R"("workspace":["mul",["dim",0,1],256]})", "\n.version 8.0\n.target sm_80\n",
+      ".visible .entry zero4_at_", first, "(");
   for (int n = 0; n < numParameters; ++n)
     text += concat(n ? ", " : "", ".param .u64 p", n);
   return text + ") { ret; }\n";

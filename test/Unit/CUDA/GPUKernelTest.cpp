@@ -129,7 +129,7 @@ TEST_F(GPUKernelTest, RunsOnTheDeviceOfItsTensors) {
 }
 
 TEST_F(GPUKernelTest, DescribesItselfAndKeepsItsObject) {
-  EXPECT_THAT(flashc_kernel_json(kernel), testing::StartsWith("{\"abi\":1"));
+  EXPECT_THAT(flashc_kernel_json(kernel), testing::StartsWith("{\"abi\":2"));
   const void *data = nullptr;
   size_t size = 0;
   ASSERT_EQ(flashc_kernel_object(kernel, &data, &size), FLASHC_OK);

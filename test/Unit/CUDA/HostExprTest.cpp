@@ -88,10 +88,24 @@ TEST(HostExpr, DepthAndSizeAreBounded) {
   EXPECT_ERROR(evaluate(wide), "at most 4096 parts");
 }
 
+TEST(HostExpr, SeveralAreComputedAtOnce) {
+  const std::vector<int64_t> q = {2, 300, 8, 64}, offsets = {5};
+  const std::span<const int64_t> shapes[] = {q, offsets};
+  const auto parse = [](const char *text) { return HostExpr::parseAll(Json::parse(text), ranks); };
+  EXPECT_EQ(parse("[]").evaluateAll(shapes), std::vector<int64_t>());
+  const HostExpr all =
+      parse(R"([["mul", ["dim", 0, 1], 2], 7, ["add", ["mul", ["dim", 0, 1], 2], 7], 7])");
+  EXPECT_EQ(all.size(), 4u);
+  EXPECT_EQ(all.evaluateAll(shapes), (std::vector<int64_t>{600, 7, 607, 7}));
+  EXPECT_ERROR(parse("5"), "expected an array of size expressions, got number");
+  EXPECT_ERROR(parse(R"([1, ["dim", 2, 0]])"), "dimension 0 of argument 2");
+}
+
 TEST(LaunchPlan, ReadsKernelsAndWorkspace) {
   const Json info = Json::parse(R"({"kernels": [
-      {"entry": "a_phase0", "threads": 128, "shared_bytes": 49152, "grid": ["dim", 0, 0]},
-      {"entry": "a_phase1", "threads": 1024, "shared_bytes": 0, "grid": 7}],
+      {"entry": "a_phase0", "threads": 128, "shared_bytes": 49152, "facts": [], "dependent": false, "grid": ["dim", 0, 0]},
+      {"entry": "a_phase1", "threads": 1024, "shared_bytes": 0, "facts": [["dim", 1, 0], 9], "dependent": true,
+       "grid": 7}],
       "workspace": ["mul", ["dim", 0, 1], 4]})");
   const LaunchPlan plan = LaunchPlan::parse(info, ranks);
   ASSERT_EQ(plan.launches.size(), 2u);
@@ -101,13 +115,17 @@ TEST(LaunchPlan, ReadsKernelsAndWorkspace) {
   const std::vector<int64_t> q = {2, 300, 8, 64}, offsets = {5};
   const std::span<const int64_t> shapes[] = {q, offsets};
   EXPECT_EQ(plan.launches[0].grid.evaluate(shapes), 2);
+  EXPECT_FALSE(plan.launches[0].isDependent);
+  EXPECT_EQ(plan.launches[0].facts.size(), 0u);
   EXPECT_EQ(plan.launches[1].grid.evaluate(shapes), 7);
+  EXPECT_TRUE(plan.launches[1].isDependent);
+  EXPECT_EQ(plan.launches[1].facts.evaluateAll(shapes), (std::vector<int64_t>{5, 9}));
   EXPECT_EQ(plan.workspace.evaluate(shapes), 1200);
 }
 
 TEST(LaunchPlan, RefusesWhatNoDeviceTakes) {
   const Json good = Json::parse(R"({"workspace": 0, "kernels": [
-      {"entry": "a", "threads": 128, "shared_bytes": 0, "grid": 1}]})");
+      {"entry": "a", "threads": 128, "shared_bytes": 0, "facts": [], "dependent": false, "grid": 1}]})");
   const auto changed = [&](const char *key, Json value) {
     Json info = good;
     info["kernels"][0][key] = std::move(value);
@@ -119,6 +137,9 @@ TEST(LaunchPlan, RefusesWhatNoDeviceTakes) {
   EXPECT_ERROR(changed("entry", ""), "expected the name of an entry");
   EXPECT_ERROR(changed("entry", "a;b"), "got 'a;b'");
   EXPECT_ERROR(changed("grid", "x"), "got string");
+  EXPECT_ERROR(changed("facts", 1), "expected an array of size expressions");
+  EXPECT_ERROR(changed("facts", Json(std::vector<int>(500, 1))),
+               "expected at most 4096 bytes of parameters");
   Json none = good;
   none["kernels"] = Json::array();
   EXPECT_ERROR(LaunchPlan::parse(none, ranks), "expected 1 to 64 kernels, got 0");

@@ -51,7 +51,7 @@ inline bool mustHaveToolkit() {
 /// PTX as flashc's compiler writes it: a description, then a kernel that takes pointers, sizes and
 /// strides as 64-bit numbers.
 inline std::string kernelPTX(const std::string &target, const std::string &name = "attention") {
-  return "// flashc_kernel_info {\"abi\":1,\"name\":\"" + name + "\",\"target\":\"" + target +
+  return "// flashc_kernel_info {\"abi\":2,\"name\":\"" + name + "\",\"target\":\"" + target +
          "\"}\n"
          ".version 8.7\n.target " +
          target + "\n.address_size 64\n.visible .entry " + name +

@@ -125,7 +125,7 @@ TEST(EmitObject, ExpandsMemoryIntrinsics) {
 /// Large frames, calls between functions, constant pools and a text constant, all in one object.
 TEST(EmitObject, LoadsAndRuns) {
   const char *source = R"(
-    llvm.mlir.global constant @flashc_kernel_info("{\"abi\":1}\00")
+    llvm.mlir.global constant @flashc_kernel_info("{\"abi\":2}\00")
     llvm.mlir.global internal constant @table(dense<[3, 5, 7]> : tensor<3xi64>)
       : !llvm.array<3 x i64>
     llvm.mlir.global constant @flashc_pointer() : !llvm.ptr {
@@ -154,7 +154,7 @@ TEST(EmitObject, LoadsAndRuns) {
   Compiler compiler;
   auto object = compiler.load(source, v3());
   ASSERT_TRUE(object) << compiler.error;
-  EXPECT_EQ(object->text("flashc_kernel_info"), "{\"abi\":1}");
+  EXPECT_EQ(object->text("flashc_kernel_info"), "{\"abi\":2}");
   EXPECT_EQ(object->function<int64_t(int64_t)>("flashc_twice")(2), 10);
   EXPECT_EQ(object->function<double(double)>("flashc_scale")(4), 5);
   EXPECT_EQ(object->lookup("helper"), nullptr) << "only flashc_* is visible";
