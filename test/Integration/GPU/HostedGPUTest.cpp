@@ -116,6 +116,22 @@ TEST(HostedGPU, DecodingInParts) {
   }
 }
 
+// Schedules that the table does not choose: copies of values at every time in every number of stages, over loops of
+// whole and of masked tiles.
+TEST(HostedGPU, EveryPipelineOfCopies) {
+  for (const char *target : {"sm_75", "sm_80"})
+    for (const char *values : {"ahead", "late", "instead"})
+      for (int stages = 1; stages <= (std::string_view(values) == "instead" ? 1 : 4); ++stages)
+        for (bool decodes : {false, true}) {
+          AttentionCase c = make(target, DType::F16, 32, 32, decodes ? 1 : 40, 150);
+          c.desc.schedule = concat("tile=[32,16],micro=[16,16],across=2,values=", values,
+                                   ",stages=", stages, decodes ? ",rows=heads,split=80" : "");
+          c.desc.queries = decodes ? 1 : 0;
+          c.desc.causal = decodes ? Causal::None : Causal::BottomRight;
+          expectPass(c);
+        }
+}
+
 // What is merged besides: sinks, LSE and the row max, for heads of several tiles and of one.
 TEST(HostedGPU, MergingOfAllResults) {
   for (auto [hq, hkv, keys] : {std::tuple(20, 1, 1100), {3, 3, 600}, {4, 2, 1}}) {
