@@ -137,6 +137,7 @@ ScheduleProblem scheduleProblem(const AttentionDesc &desc) {
   problem.isMasked = isMasked;
   problem.isF32 = desc.dtype == DType::F32;
   problem.hasRowMax = desc.wantRowMax;
+  problem.groupSize = desc.groupSize;
   return problem;
 }
 

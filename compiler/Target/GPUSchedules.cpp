@@ -86,6 +86,19 @@ bool isDecoding(const ScheduleProblem &problem) {
   return problem.queries > 0 && problem.queries <= kFewQueries;
 }
 
+/// Rows are the heads of a group, as many as share keys. Each of the warps across computes all scores of its rows: few
+/// where rows make enough warps, but so many that they have registers for their columns.
+BlockShape decodeBlock(const TargetInfo &target, const ScheduleProblem &problem) {
+  int64_t dv = problem.valueDim;
+  if (!usesTensorCores(target, problem))
+    return {kFragment, kFragment, dv <= 64 ? 2 : 4};
+  if (problem.groupSize <= kFragment)
+    return {kFragment, kFragment, dv <= 128 ? 2 : 4};
+  if (problem.groupSize <= 2 * kFragment)
+    return {2 * kFragment, kFragment, dv <= 128 ? 2 : 4};
+  return {4 * kFragment, kFragment, dv <= 256 ? 1 : 2};
+}
+
 /// Keys whose scores a warp has at once. On tensor cores all of a tile's: ptxas overlaps their exponentials with
 /// products by itself. Else, the exponentials of half a tile are taken beside the products of the other half.
 int64_t keysAtATime(int64_t keys, const TargetInfo &target, const ScheduleProblem &problem) {
@@ -239,11 +252,8 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
 ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
   BlockShape block = blockShape(target, problem);
   bool decodes = isDecoding(problem);
-  // Each of the warps across computes all scores: two where that leaves them registers for their columns.
-  if (decodes) {
-    int64_t mostColumns = usesTensorCores(target, problem) ? 128 : 64;
-    block = {kFragment, kFragment, problem.valueDim <= mostColumns ? 2 : 4};
-  }
+  if (decodes)
+    block = decodeBlock(target, problem);
   // P in f16 overflows where it exceeds its row's first tile by 2^16, which real rows do; products on FMA
   // units gain nothing.
   bool isOptimistic = problem.isBF16 && usesTensorCores(target, problem) && !decodes;
@@ -256,9 +266,8 @@ ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem 
     if (decodes) {
       sizes.queriesInRegisters = false;
       sizes.rowsAreHeads = true;
-      // The workspace is sized by shapes alone: for packed sequences, as if each had all keys.
       bool isLarge = std::max(problem.headDim, problem.valueDim) > 128;
-      sizes.split = problem.isPacked ? 0 : (isLarge ? kPartKeysOfLargeHeads : kPartKeys);
+      sizes.split = isLarge ? kPartKeysOfLargeHeads : kPartKeys;
     }
     return rejectGPUSchedule(sizes, target, problem).empty();
   };

@@ -59,9 +59,9 @@ int64_t keyColumns(const TargetInfo &target, const ScheduleProblem &problem) {
   return usesTileRegisters(target, problem) && isWide ? kWideKeyColumns : kKeyColumns;
 }
 
-/// Heads of a group in a tile; bytes of keys in a tile, four pages that are read side by side; and bytes of keys and
+/// Heads of a group in a tile at most; bytes of keys in a tile, four pages that are read side by side; and bytes of keys and
 /// values in a part, so many that what begins and ends one is little beside them.
-constexpr int64_t kGroupRows = 8, kTileKeyBytes = 1 << 14, kPartBytes = 1 << 21;
+constexpr int64_t kMostGroupRows = 64, kTileKeyBytes = 1 << 14, kPartBytes = 1 << 21;
 /// The most keys of a tile, and the least and the most of a part.
 constexpr int64_t kMostTileKeys = 128, kLeastPartKeys = 256, kMostPartKeys = 8192;
 
@@ -85,12 +85,15 @@ ScheduleSizes decodeSchedule(const TargetInfo &target, const ScheduleProblem &pr
   int64_t elementBytes = problem.isF32 ? 4 : 2;
   // Where the registers suffice, all rows go through the products at once: each key is loaded but once.
   bool hasMany = target.numVectorRegisters >= 32;
-  sizes.tile[0] = kGroupRows;
-  sizes.micro = {hasMany ? kGroupRows : 4, 2 * target.vectorLanesF32()};
+  sizes.tile[0] = kFewGroupRows;
+  sizes.micro = {hasMany ? kFewGroupRows : 4, 2 * target.vectorLanesF32()};
   if (usesTileRegisters(target, problem)) {
     sizes.tile[0] = kTileRegisterSize;
     sizes.micro = {kTileRegisterSize, 2 * kTileRegisterSize};
   }
+  // Each tile of a group reads the keys again.
+  if (problem.groupSize > sizes.tile[0])
+    sizes.tile[0] = roundUp(std::min(problem.groupSize, kMostGroupRows), sizes.micro[0]);
   sizes.tile[1] =
       powerOfTwo(kTileKeyBytes / (problem.headDim * elementBytes), sizes.micro[1], kMostTileKeys);
   sizes.rowsAreHeads = true;

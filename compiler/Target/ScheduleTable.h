@@ -21,17 +21,20 @@ namespace flashc {
 /// Up to so many queries read K and V for too few rows to fill a tile of queries: the table decodes.
 constexpr int64_t kFewQueries = 4;
 
+/// So many heads of a group fit into a decoding tile on any target.
+constexpr int64_t kFewGroupRows = 8;
+
 /// What a schedule must serve: head dims D and Dv, in elements, whether q, k and v are bf16, the number of
 /// queries that is expected (0: many, or not known), whether a mask drops pairs, whether inputs
-/// are f32, whether sequences are packed, of lengths that only the device knows, and whether the row max is asked for.
+/// are f32, whether the row max is asked for, and the query heads per key head that are expected (0: few).
 struct ScheduleProblem {
   int64_t headDim = 0, valueDim = 0;
   bool isBF16 = false;
   int64_t queries = 0;
   bool isMasked = false;
   bool isF32 = false;
-  bool isPacked = false;
   bool hasRowMax = false;
+  int64_t groupSize = 0;
 };
 
 /// The fields of #flash.schedule, but for the strategy.

@@ -250,6 +250,9 @@ void AttentionDesc::validate() const {
     checkPageTable(*this);
   if (queries < 0)
     fail("queries: expected a number of queries, or 0 for many, got ", queries);
+  if (groupSize < 0)
+    fail("group-size: expected a number of query heads per key head, or 0 for few, got ",
+         groupSize);
   checkCaptures(captures);
   checkExpression(*this, score, ExprKind::Score);
   checkExpression(*this, mask, ExprKind::Mask);

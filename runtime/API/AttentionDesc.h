@@ -68,6 +68,7 @@ struct AttentionDesc {
   bool wantLse = false;    ///< an output "lse" [B,Hq,Sq], f32
   bool wantRowMax = false; ///< an output "row_max" [B,Hq,Sq], f32
   int64_t queries = 0;     ///< expected queries per sequence, a hint for the schedule; 0: many
+  int64_t groupSize = 0;   ///< expected heads of q per head of k and v, a hint for decoding; 0: few
   Strategy strategy = Strategy::Online;
   std::string schedule; ///< schedule parameters as text; "": the target's table
   std::string target;   ///< target's name; "" or "cpu": the best for this host

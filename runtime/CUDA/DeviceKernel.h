@@ -6,9 +6,11 @@
 //
 //   // flashc_kernel_info {"abi":2,"name":"attention","target":"sm_80",...}
 //
-// Running it is a launch per phase on the caller's stream and nothing else: no
-// allocation, no synchronisation, no stream of its own, so that it can be
-// captured in a CUDA graph.
+// Its parameters are 64-bit integers: of every argument and then the workspace
+// the address, extents and strides; then the facts that the description has the
+// host compute. Running it is a launch per phase on the caller's stream and
+// nothing else: no allocation, no synchronisation, no stream of its own, so that
+// it can be captured in a CUDA graph.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FLASHC_RUNTIME_CUDA_DEVICEKERNEL_H

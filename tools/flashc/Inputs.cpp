@@ -302,11 +302,18 @@ void Loader::loadMainFiles() {
   fail("expected q, k and v, got no ", missing, "; give all three, or --random");
 }
 
-/// A few queries want the schedule for decoding, unless the user has chosen one.
+/// A few queries want the schedule for decoding, and many heads of a group its larger tiles, unless the user has chosen.
 void Loader::expectQueries() {
-  if (!arguments.has("queries") && !arguments.has("schedule") && result.sizes &&
-      result.sizes->queries >= 1 && result.sizes->queries <= kFewQueries && !result.desc.packed)
-    result.desc.queries = result.sizes->queries;
+  if (!result.sizes || arguments.has("schedule"))
+    return;
+  const auto &sizes = *result.sizes;
+  if (!arguments.has("queries") && sizes.queries >= 1 && sizes.queries <= kFewQueries &&
+      !result.desc.packed)
+    result.desc.queries = sizes.queries;
+  const bool decodes = result.desc.queries >= 1 && result.desc.queries <= kFewQueries;
+  if (decodes && !arguments.has("group-size") && sizes.headsKv > 0 &&
+      sizes.heads / sizes.headsKv > kFewGroupRows)
+    result.desc.groupSize = sizes.heads / sizes.headsKv;
 }
 
 /// D and Dv of the arrays, against --head-dim and --value-dim.

@@ -380,8 +380,7 @@ private:
       return stage;
     }
     // All but the newest stages - 2 tiles have come: among them this turn's. The threads have met, so that nobody
-    // reads the stage that is filled next. Late values are among none that are under way: in the first turn they are
-    // to come, in others the wait for them came last.
+    // reads the stage that is filled next. No late values are under way here: those of the turn before were waited for.
     nvtile::WaitOp::create(b, loc, std::max<int64_t>(stages - 2, 0));
     if (use) {
       emitOwnCopies(b, n, j, x.constant(0), true);

@@ -15,8 +15,9 @@ using namespace flashc::flash;
 
 /// Numbers of a state's components.
 static constexpr size_t kM = 0, kL = 1, kAcc = 2, kRowMax = 3;
-/// Parts whose states are loaded together: as many as a sequence has mostly (kFewParts of KernelFrame.cpp).
-static constexpr int64_t kLoadedTogether = 16;
+/// Parts whose states are loaded together: as many as a sequence mostly has (kFewParts of KernelFrame.cpp), where a lane's
+/// columns of all of them take a quarter of its registers; fewer of larger heads.
+static constexpr int64_t kLoadedTogether = 16, kLoadedOfLargeHeads = 8, kLargeHead = 128;
 
 PartStates::PartStates(OpBuilder &b, Location loc, Value workspace, Value parts,
                        OnlineAttentionOp op)
@@ -102,10 +103,13 @@ SmallVector<Value> PartStates::mergeTogether(OpBuilder &b, const GridPoint &poin
   Index x(b, loc);
   TileMath math(b, loc, base);
   RankedTensorType rowType = typeOf(memories[kM], pointRows);
+  RankedTensorType accType = typeOf(memories[kAcc], pointRows);
+  int64_t together = accType.getDimSize(1) > kLargeHead ? kLoadedOfLargeHeads : kLoadedTogether;
   auto body = [&](OpBuilder &nested, Location, Value first, ValueRange carried) {
     Index y(nested, loc);
     TileMath inner(nested, loc, base);
-    State loaded[kLoadedTogether], merged(carried);
+    SmallVector<State> loaded(together);
+    State merged(carried);
     Value none = inner.negativeInfinity(rowType);
     for (auto [n, part] : llvm::enumerate(loaded)) {
       Value number = y.add(first, n), isThere = y.lt(number, point.parts);
@@ -138,10 +142,10 @@ SmallVector<Value> PartStates::mergeTogether(OpBuilder &b, const GridPoint &poin
     scf::YieldOp::create(nested, loc, merged);
   };
   State identity = {math.negativeInfinity(rowType), math.constant(rowType, 0.0),
-                    math.constant(typeOf(memories[kAcc], pointRows), 0.0)};
+                    math.constant(accType, 0.0)};
   if (memories.size() > kRowMax)
     identity.push_back(identity[kM]);
-  auto loop = scf::ForOp::create(b, loc, x.constant(0), point.parts, x.constant(kLoadedTogether),
-                                 identity, body);
+  auto loop =
+      scf::ForOp::create(b, loc, x.constant(0), point.parts, x.constant(together), identity, body);
   return llvm::to_vector_of<Value>(loop.getResults());
 }

@@ -55,7 +55,6 @@ ScheduleProblem flashc::flash::problemOf(AttentionOp op) {
   problem.isBF16 = q.getElementType().isBF16();
   problem.isF32 = q.getElementType().isF32();
   problem.isMasked = !op.getMask().empty();
-  problem.isPacked = bool(op.getCuSeqlensQ());
   problem.hasRowMax = bool(op.getRowMax());
   return problem;
 }

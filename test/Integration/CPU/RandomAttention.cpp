@@ -118,6 +118,8 @@ private:
   void drawSchedule(AttentionDesc &d) {
     if (chance(20))
       d.queries = pick<int64_t>({1, 2, 16, 100});
+    if (d.queries && chance(40))
+      d.groupSize = pick<int64_t>({3, 12, 40, 100});
     if (chance(55))
       return;
     if (chance(15)) {
@@ -314,6 +316,7 @@ AttentionCase simplify(AttentionCase attention,
       [](AttentionCase &c) { c.desc.strategy = Strategy::Online; },
       [](AttentionCase &c) { c.desc.schedule.clear(); },
       [](AttentionCase &c) { c.desc.queries = 0; },
+      [](AttentionCase &c) { c.desc.groupSize = 0; },
       [](AttentionCase &c) { c.desc.target.clear(); },
       [](AttentionCase &c) { c.desc.dtype = DType::F32; },
       [](AttentionCase &c) { c.strides = Strides::Dense; },

@@ -95,6 +95,20 @@ TEST(Sweep, DecodingStrides) {
         }
 }
 
+/// Groups of more heads than a tile has by itself, and of others than were said.
+TEST(Sweep, LargeGroups) {
+  for (const std::string &target : targets())
+    for (DType type : kTypes)
+      for (auto [groupSize, heads] : {std::pair{9, 9}, {20, 40}, {64, 64}, {100, 70}, {40, 3}}) {
+        AttentionCase c = makeCase(type, 64, 48, 1, 1, 150, heads, heads == 40 ? 2 : 1);
+        c.desc.target = target;
+        c.desc.queries = 1;
+        c.desc.groupSize = groupSize;
+        c.desc.sinks = c.desc.wantLse = true;
+        expectPass(c);
+      }
+}
+
 /// Pages of all sizes, for many queries and for a few, whose keys are split.
 TEST(Sweep, Pages) {
   for (const std::string &target : targets())

@@ -116,6 +116,28 @@ TEST(HostedGPU, DecodingInParts) {
   }
 }
 
+// Groups that are larger than a tile of 16 heads, as large as their tile, and of another size than was said.
+TEST(HostedGPU, TilesOfLargeGroups) {
+  for (auto [target, type, groupSize, heads] : {std::tuple("sm_80", DType::BF16, 20, 20),
+                                                {"sm_80", DType::F16, 70, 70},
+                                                {"sm_75", DType::F16, 64, 64},
+                                                {"sm_90", DType::BF16, 64, 3},
+                                                {"sm_80", DType::F32, 40, 40}}) {
+    AttentionCase c = make(target, type, 40, 24, 1, 300);
+    c.hq = heads, c.hkv = 1;
+    c.desc.queries = 1;
+    c.desc.groupSize = groupSize;
+    c.desc.sinks = true;
+    c.desc.wantLse = true;
+    expectPass(c);
+  }
+  AttentionCase latent = make("sm_90", DType::BF16, 576, 512, 1, 200);
+  latent.hq = 70, latent.hkv = 1;
+  latent.desc.queries = 1;
+  latent.desc.groupSize = 128;
+  expectPass(latent);
+}
+
 // Schedules that the table does not choose: copies of values at every time in every number of stages, over loops of
 // whole and of masked tiles.
 TEST(HostedGPU, EveryPipelineOfCopies) {

@@ -45,13 +45,15 @@ struct Shipped {
   DType dtype;
   int64_t headDim, valueDim;
   Kind kind = Kind::Full;
+  int64_t groupSize = 0;
 };
 
 std::string describe(const Shipped &shipped) {
   constexpr const char *kinds[] = {"full", "causal", "window", "decode"};
   return std::string(shipped.target) + " " + nameOf(shipped.dtype) +
          " D=" + std::to_string(shipped.headDim) + "/" + std::to_string(shipped.valueDim) + " " +
-         kinds[static_cast<int>(shipped.kind)];
+         kinds[static_cast<int>(shipped.kind)] +
+         (shipped.groupSize ? " of groups of " + std::to_string(shipped.groupSize) : "");
 }
 
 /// The common head dims on every target, and every other kind of head dim where the lowering differs.
@@ -60,8 +62,9 @@ std::vector<Shipped> allShipped() {
   for (const TargetInfo &target : allTargets()) {
     if (target.kind != TargetKind::GPU)
       continue;
-    auto add = [&](DType dtype, int64_t headDim, int64_t valueDim, Kind kind) {
-      result.push_back({target.name, dtype, headDim, valueDim, kind});
+    auto add = [&](DType dtype, int64_t headDim, int64_t valueDim, Kind kind,
+                   int64_t groupSize = 0) {
+      result.push_back({target.name, dtype, headDim, valueDim, kind, groupSize});
     };
     for (int64_t d : {64, 128}) {
       add(DType::BF16, d, d, Kind::Full);
@@ -83,6 +86,9 @@ std::vector<Shipped> allShipped() {
     add(DType::F32, 256, 256, Kind::Full);
     add(DType::BF16, 64, 64, Kind::Decode);
     add(DType::F16, 576, 512, Kind::Decode);
+    add(DType::BF16, 128, 128, Kind::Decode, 32);
+    for (auto [d, dv] : {std::pair(64, 64), {128, 128}, {256, 256}, {576, 512}})
+      add(DType::BF16, d, dv, Kind::Decode, 64);
     // In 64 KiB these have tiles of the fewest keys.
     add(DType::F32, 576, 576, Kind::Causal);
     add(DType::F32, 512, 512, Kind::Decode);
@@ -102,6 +108,7 @@ std::string compilePTX(const Shipped &shipped) {
     desc.set("window", "256,0");
   if (shipped.kind == Kind::Decode)
     desc.set("queries", "1");
+  desc.groupSize = shipped.groupSize;
   CompileOptions options;
   options.emit = Stage::PTX;
   return compileAttention(desc, options);

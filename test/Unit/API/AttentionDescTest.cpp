@@ -42,6 +42,7 @@ AttentionDesc everything() {
   desc.wantLse = desc.wantRowMax = true;
   desc.strategy = Strategy::Standard;
   desc.queries = 2;
+  desc.groupSize = 40;
   desc.schedule = "tile = [64, 64]";
   desc.target = "x86-64-v3";
   return desc;

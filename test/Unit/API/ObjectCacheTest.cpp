@@ -105,7 +105,7 @@ TEST_F(ObjectCache, EveryFieldMattersToTheKey) {
       {"score", "s + 1"},  {"mask", "i > j"},        {"captures", "x:f32:1"},
       {"packed", "i32"},   {"seqused-k", "i64"},     {"page-table", "i32"},
       {"queries", "1"},    {"strategy", "standard"}, {"schedule", "tile=[64,64]"},
-      {"target", "sm_90"}};
+      {"target", "sm_90"}, {"group-size", "20"}};
   for (const AttentionField &field : attentionFields()) {
     AttentionDesc other = desc;
     if (field.kind == FieldKind::Flag)

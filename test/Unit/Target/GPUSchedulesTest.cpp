@@ -31,13 +31,12 @@ template <typename Visit> void forEachProblem(Visit visit) {
     for (Input input : {Input::F32, Input::F16, Input::BF16})
       for (int64_t headDim = 1; headDim <= 576; ++headDim)
         for (int64_t valueDim : {headDim, int64_t(1), int64_t(128), int64_t(512), int64_t(576)})
-          for (int64_t queries : {0, 1})
-            for (bool isPacked : {false, true}) {
-              ScheduleProblem problem = problemOf(headDim, valueDim, input);
-              problem.queries = queries;
-              problem.isPacked = isPacked;
-              visit(target, problem);
-            }
+          for (auto [queries, groupSize] : {std::pair(0, 0), {1, 0}, {1, 17}, {1, 128}}) {
+            ScheduleProblem problem = problemOf(headDim, valueDim, input);
+            problem.queries = queries;
+            problem.groupSize = groupSize;
+            visit(target, problem);
+          }
   }
 }
 
@@ -45,7 +44,7 @@ std::string describe(const TargetInfo &target, const ScheduleProblem &problem) {
   return std::string(target.name) + " D=" + std::to_string(problem.headDim) +
          " Dv=" + std::to_string(problem.valueDim) +
          (problem.isF32 ? " f32" : (problem.isBF16 ? " bf16" : " f16")) +
-         (problem.queries ? " decoding" : "") + (problem.isPacked ? " packed" : "");
+         (problem.queries ? " decoding for " + std::to_string(problem.groupSize) : "");
 }
 
 /// What is chosen fits.
@@ -93,8 +92,7 @@ TEST(GPUSchedules, ChoiceObeysWhatItsFieldsMean) {
                    // Overflow of P shows in bf16 alone, and decoding looks at few keys per part.
                    (sizes.isOptimistic && (!problem.isBF16 || !tensorCores || problem.queries)) ||
                    (sizes.queriesInRegisters && !tensorCores) ||
-                   // Parts are counted from shapes, which packed sequences do not have.
-                   (sizes.split && (problem.isPacked || !sizes.rowsAreHeads)) ||
+                   (sizes.split > 0) != sizes.rowsAreHeads ||
                    sizes.rowsAreHeads != (problem.queries > 0);
     // Two blocks on a multiprocessor must fit as the launch bounds promise.
     isWrong |= sizes.blocks * gpuSharedBytes(sizes, target, problem) > target.sharedMemoryPerSM;
