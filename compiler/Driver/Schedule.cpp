@@ -138,19 +138,25 @@ ScheduleProblem scheduleProblem(const AttentionDesc &desc) {
   problem.isF32 = desc.dtype == DType::F32;
   problem.hasRowMax = desc.wantRowMax;
   problem.groupSize = desc.groupSize;
+  problem.isStandard = desc.strategy == Strategy::Standard;
   return problem;
 }
 
 void setSchedule(mlir::ModuleOp module, const AttentionDesc &desc, const TargetInfo &target) {
   ScheduleProblem problem = scheduleProblem(desc);
-  ScheduleSizes sizes = chooseSchedule(target, problem);
+  const bool isPaper = desc.schedule == "paper";
   auto strategy =
       desc.strategy == Strategy::Standard ? flash::Strategy::Standard : flash::Strategy::Online;
-  if (desc.schedule == "paper")
-    sizes = paperSchedule(target, problem);
-  else
+  if (!isPaper) { // which the schedule may name
+    ScheduleSizes ignored = chooseSchedule(target, problem);
+    ScheduleText(desc.schedule).read(ignored, strategy);
+  }
+  problem.isStandard = strategy == flash::Strategy::Standard;
+  ScheduleSizes sizes = isPaper ? paperSchedule(target, problem) : chooseSchedule(target, problem);
+  if (!isPaper)
     ScheduleText(desc.schedule).read(sizes, strategy);
-  if (strategy == flash::Strategy::Standard) { // knows tiles of queries and exact maxima only
+  // Knows tiles of queries and exact maxima only; one schedule may serve both strategies.
+  if (problem.isStandard) {
     sizes.rowsAreHeads = false;
     sizes.split = 0;
     sizes.isOptimistic = false;

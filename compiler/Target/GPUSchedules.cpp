@@ -130,6 +130,16 @@ void chooseBlocks(ScheduleSizes &sizes, const TargetInfo &target, const Schedule
   sizes.blocks = std::clamp<int64_t>(std::min(byMemory, byRegisters), 1, 2);
 }
 
+/// About how many scores of a tile a thread has: in the layout of products eight threads of a warp share its rows and four
+/// their keys; with the standard strategy, where a phase has no products, all threads share the keys of a row.
+int64_t scoresOfThread(const ScheduleSizes &sizes, const ScheduleProblem &problem) {
+  int64_t scores = sizes.micro[0] / 8 * (sizes.tile[1] / 4 + 4);
+  if (problem.isStandard)
+    scores = std::max(scores, std::max<int64_t>(sizes.micro[0] / sizes.across, 1) *
+                                  (sizes.tile[1] / kWarpSize + 4));
+  return scores;
+}
+
 /// What measuring found better than the rules above for an optimistic reference (tools/bench/gpu on an H200, which runs
 /// the code of both targets; ptxas 13.0): fewer registers than there are have ptxas overlap more, and where the longest
 /// tiles of queries are few turns long, two small blocks fill each other's pauses.
@@ -176,6 +186,10 @@ int64_t gpuSharedBytes(const ScheduleSizes &sizes, const TargetInfo &target,
   int64_t element = problem.isF32 ? 4 : 2;
   int64_t k = rowBytes(problem.headDim, element), v = rowBytes(problem.valueDim, element);
   int64_t stages = std::max<int64_t>(sizes.stages, 1);
+  if (problem.isStandard)
+    return std::max(sizes.tile[0] * k + sizes.tile[1] * stages * k,
+                    stages *
+                        (sizes.tile[0] * rowBytes(sizes.tile[1], element) + sizes.tile[1] * v));
   int64_t staged = stages * k; // of a key and its value
   if (sizes.values == ValueCopy::Instead)
     staged = std::max(k, v);
@@ -222,6 +236,10 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
     return multiple("tile columns", sizes.micro[1], sizes.tile[1]);
   if (sizes.split % sizes.tile[1] != 0)
     return multiple("keys of a part (split)", sizes.tile[1], sizes.split);
+  if (int64_t scores = scoresOfThread(sizes, problem); scores > kMostTileElements)
+    return "expected a tile of at most about " + number(kMostTileElements) +
+           " scores for a thread, got " + number(scores) +
+           "; choose fewer keys, or fewer rows per warp";
   if (int64_t threads = gpuThreads(sizes); threads > target.maxThreadsPerBlock)
     return "expected at most " + number(target.maxThreadsPerBlock) + " threads per block, got " +
            number(threads) + "; choose fewer rows, or more rows per warp";

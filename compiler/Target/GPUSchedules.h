@@ -17,10 +17,14 @@ namespace flashc {
 /// at a time.
 constexpr int64_t kFewestKeys = 8;
 
+/// Elements of a tile that a thread has at most: more are no tile in registers, and take long to compile.
+constexpr int64_t kMostTileElements = 2048;
+
 /// Threads of a block.
 int64_t gpuThreads(const ScheduleSizes &sizes);
 
-/// Bytes of shared memory of a block: Q, the stages of K and V, and P where products run on FMA units.
+/// Bytes of shared memory of a block: Q, the stages of K and V, and P where products run on FMA units; with the standard
+/// strategy, those of the phase that has the most, Q and K or P and V.
 int64_t gpuSharedBytes(const ScheduleSizes &sizes, const TargetInfo &target,
                        const ScheduleProblem &problem);
 

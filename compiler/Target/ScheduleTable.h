@@ -26,7 +26,8 @@ constexpr int64_t kFewGroupRows = 8;
 
 /// What a schedule must serve: head dims D and Dv, in elements, whether q, k and v are bf16, the number of
 /// queries that is expected (0: many, or not known), whether a mask drops pairs, whether inputs
-/// are f32, whether the row max is asked for, and the query heads per key head that are expected (0: few).
+/// are f32, whether the row max is asked for, the query heads per key head that are expected (0: few), and whether the
+/// strategy is the standard one, whose phases take other tiles to shared memory.
 struct ScheduleProblem {
   int64_t headDim = 0, valueDim = 0;
   bool isBF16 = false;
@@ -35,6 +36,7 @@ struct ScheduleProblem {
   bool isF32 = false;
   bool hasRowMax = false;
   int64_t groupSize = 0;
+  bool isStandard = false;
 };
 
 /// The fields of #flash.schedule, but for the strategy.

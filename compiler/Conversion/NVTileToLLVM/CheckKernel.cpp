@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kThreadsPerWarp = 32, kBlockRows = 16;
 /// Elements of a tile that a thread can hold: many times as many as it has registers.
-constexpr int64_t kMostElements = 2048;
+constexpr int64_t kMostElements = kMostTileElements;
 
 bool isNumber(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() <= 64; }
 

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace flashc;
 
-static constexpr int64_t kChunkWords = kChunkBytes / 4;
+static constexpr int64_t kWordBytes = 4, kChunkWords = kChunkBytes / kWordBytes;
 
 static nvtile::SharedType destOf(nvtile::CopyOp op) {
   return cast<nvtile::SharedType>(op.getDest().getType());
@@ -51,11 +51,23 @@ SmallVector<Value> Distributor::loadChunks(const ChunkSource &source) {
       isInside = t.both(isInside, hasChunk(grid, n));
     Value address = source.pages ? pagedChunkAddress(source, row, chunk, isInside)
                                  : chunkAddress(source, n, row, chunk);
-    if (!source.isWide) {
-      Value left = bytesInside(source, chunk, isInside);
-      isInside = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::sgt, left, t.constant(0));
+    if (source.isWide) {
+      llvm::append_range(words, t.loadChunkIf(isInside, address));
+      continue;
     }
-    llvm::append_range(words, t.loadChunkIf(isInside, address));
+    Value left = bytesInside(source, chunk, isInside);
+    isInside = t.less(t.constant(0), left);
+    SmallVector<Value> loaded = t.loadChunkIf(isInside, address);
+    // What lies behind the last valid column of a chunk may be anything.
+    if (!source.isWhole)
+      for (auto [k, word] : llvm::enumerate(loaded)) {
+        auto reaches = [&](int64_t bytes) {
+          return t.less(t.constant(kWordBytes * k + bytes - 1), left);
+        };
+        Value half = t.select(reaches(kWordBytes / 2), t.bitAnd(word, 0xffff), t.constant(0));
+        word = t.select(reaches(kWordBytes), word, half);
+      }
+    llvm::append_range(words, loaded);
   }
   return words;
 }

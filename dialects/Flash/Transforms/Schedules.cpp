@@ -56,5 +56,6 @@ ScheduleProblem flashc::flash::problemOf(AttentionOp op) {
   problem.isF32 = q.getElementType().isF32();
   problem.isMasked = !op.getMask().empty();
   problem.hasRowMax = bool(op.getRowMax());
+  problem.isStandard = op.getSchedule() && op.getSchedule()->getStrategy() == Strategy::Standard;
   return problem;
 }

@@ -135,8 +135,9 @@ private:
       sizes.micro[0] = pick<int64_t>({16, 32});
     sizes.tile = {sizes.micro[0] * pick<int64_t>({1, 2, 4, 7, 20}),
                   sizes.micro[1] * pick<int64_t>({1, 2, 3, 4})};
-    sizes.rowsAreHeads = chance(30);
-    sizes.split = chance(30) ? sizes.tile[1] * pick<int64_t>({1, 2, 5}) : 0;
+    const bool isOnline = d.strategy == Strategy::Online;
+    sizes.rowsAreHeads = isOnline && chance(30);
+    sizes.split = isOnline && chance(30) ? sizes.tile[1] * pick<int64_t>({1, 2, 5}) : 0;
     if (!rejectSchedule(sizes, target, problem).empty())
       return;
     auto text = [](std::array<int64_t, 2> pair) {

@@ -150,7 +150,11 @@ TEST(HostedGPU, EveryPipelineOfCopies) {
                                    ",stages=", stages, decodes ? ",rows=heads,split=80" : "");
           c.desc.queries = decodes ? 1 : 0;
           c.desc.causal = decodes ? Causal::None : Causal::BottomRight;
-          expectPass(c);
+          for (bool atOnce : {false, true}) {
+            setCopiesArriveAtOnce(atOnce);
+            expectPass(c);
+          }
+          setCopiesArriveAtOnce(false);
         }
 }
 
@@ -337,6 +341,52 @@ TEST(HostedGPU, StandardWithWarpsAcross) {
   large.desc.causal = Causal::BottomRight;
   large.desc.strategy = Strategy::Standard;
   expectPass(large);
+}
+
+// Its P has columns that nothing was written to, behind the keys in use, in the same 16 bytes as others.
+TEST(HostedGPU, StandardWithKeysOutOfUse) {
+  for (auto [target, type, used] : {std::tuple("sm_75", DType::F16, 97),
+                                    {"sm_75", DType::F16, 98},
+                                    {"sm_75", DType::F16, 0},
+                                    {"sm_75", DType::F32, 99},
+                                    {"sm_80", DType::F16, 103},
+                                    {"sm_80", DType::F32, 97}}) {
+    AttentionCase c = make(target, type, 32, 32, 3, 104);
+    c.desc.strategy = Strategy::Standard;
+    c.desc.sequsedK = DType::I64;
+    c.used = {used};
+    expectPass(c);
+  }
+}
+
+// Schedules that the table finds to fit do: where values are much wider than keys, P and V take more than Q and K; and
+// the paper's tiles of the smallest heads have more keys than a thread has scores.
+TEST(HostedGPU, WhatTheTableFitsCompiles) {
+  const auto expectCompiles = [](const char *target, DType type, int64_t d, int64_t dv,
+                                 int64_t queries, Strategy strategy, const char *schedule) {
+    AttentionDesc desc;
+    desc.target = target;
+    desc.dtype = type;
+    desc.headDim = d;
+    desc.valueDim = dv;
+    desc.queries = queries;
+    desc.strategy = strategy;
+    desc.schedule = schedule;
+    CompileOptions options;
+    options.emit = Stage::LLVM;
+    EXPECT_NO_THROW((void)compileAttention(desc, options)) << desc.toJson();
+  };
+  for (int64_t queries : {0, 1}) {
+    for (auto [d, dv] : {std::pair(16, 256), {128, 512}, {1, 576}, {40, 257}, {576, 576}})
+      for (DType type : {DType::F16, DType::BF16, DType::F32})
+        expectCompiles("sm_75", type, d, dv, queries, Strategy::Standard, "");
+    expectCompiles("sm_80", DType::F32, 16, 320, queries, Strategy::Standard, "");
+    for (auto [d, dv] : {std::pair(64, 512), {1, 576}, {128, 512}})
+      expectCompiles("sm_90", DType::F32, d, dv, queries, Strategy::Standard, "");
+  }
+  for (int64_t d : {1, 8, 16})
+    for (Strategy strategy : {Strategy::Online, Strategy::Standard})
+      expectCompiles("sm_90", DType::F16, d, d, 0, strategy, "paper");
 }
 
 // What the stand-in finds.

@@ -143,6 +143,15 @@ void arrive(const Copy &copy) {
   std::memcpy(pointer<char>(copy.to), copy.from, copy.bytes);
 }
 
+bool copiesArriveAtOnce = false;
+
+void issue(const Copy &copy) {
+  if (copiesArriveAtOnce)
+    arrive(copy);
+  else
+    self().open.push_back(copy);
+}
+
 void commit(const uint32_t *, uint32_t *) {
   self().committed.push_back(std::move(self().open));
   self().open.clear();
@@ -158,6 +167,10 @@ template <typename T> void loadIf(const uint32_t *in, uint32_t *out) { // addres
   if (in[2])
     std::memcpy(&value, pointer(in), sizeof(T));
   std::memcpy(out, &value, sizeof(T));
+}
+
+void loadByteIf(const uint32_t *in, uint32_t *out) { // widened
+  out[0] = in[2] ? *pointer<uint8_t>(in) : 0;
 }
 
 template <typename T> void storeIf(const uint32_t *in, uint32_t *) { // address, words, condition
@@ -195,9 +208,9 @@ constexpr NamedOp ops[] = {
     {"llvm.nvvm.mma.m16n8k16.row.col.f32.f32", multiply<false, 2>},
     {"llvm.nvvm.mma.m16n8k8.row.col.f32.f32", multiply<false, 1>},
     {"llvm.nvvm.cp.async.cg.shared.global.16",
-     [](auto in, auto) { self().open.push_back({in[0], pointer(in + 1), 16}); }},
+     [](auto in, auto) { issue({in[0], pointer(in + 1), 16}); }},
     {"llvm.nvvm.cp.async.cg.shared.global.16.s",
-     [](auto in, auto) { self().open.push_back({in[0], pointer(in + 1), in[3]}); }},
+     [](auto in, auto) { issue({in[0], pointer(in + 1), in[3]}); }},
     {"llvm.nvvm.cp.async.commit.group", commit},
     {"llvm.nvvm.cp.async.wait.group", waitForCopies},
     // Launches run one after another.
@@ -208,7 +221,9 @@ constexpr NamedOp ops[] = {
 /// Inline assembly, by a part of its text.
 constexpr NamedOp assembly[] = {
     {"%tid.x", [](auto, auto out) { out[0] = current; }},
+    {"ld.global.u8", loadByteIf},
     {"ld.global.b16", loadIf<uint16_t>},
+    {"ld.global.b64", loadIf<uint64_t>},
     {"ld.global.b32", loadIf<uint32_t>},
     {"ld.global.v4.b32", loadIf<Words4>},
     {"st.global.b16", storeIf<uint16_t>},
@@ -216,7 +231,7 @@ constexpr NamedOp assembly[] = {
     {"st.global.v4.b32", storeIf<Words4>},
     // Where the predicate holds the source is ignored.
     {"cp.async.cg.shared.global [$0], [$1], 16, p;",
-     [](auto in, auto) { self().open.push_back({in[0], pointer(in + 1), in[3] ? 0u : 16u}); }},
+     [](auto in, auto) { issue({in[0], pointer(in + 1), in[3] ? 0u : 16u}); }},
     {".pragma", [](auto, auto) {}},
 };
 
@@ -273,6 +288,8 @@ void runBlock(std::minstd_rand &random) {
 }
 
 } // namespace
+
+void setCopiesArriveAtOnce(bool value) { copiesArriveAtOnce = value; }
 
 HostedOp findHostedOp(std::string_view text) {
   for (const NamedOp &named : ops)

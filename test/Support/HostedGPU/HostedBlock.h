@@ -26,6 +26,10 @@ HostedOp findHostedOp(std::string_view text);
 /// Where shared memory lies, at an address of 32 bits.
 uint32_t hostedSharedMemory();
 
+/// Whether copies to shared memory arrive as soon as they are begun, where a tile that is still read would be lost, or as
+/// late as they may (the default), where a tile that is read too early is not there.
+void setCopiesArriveAtOnce(bool value);
+
 /// Runs `body` as every thread of every block. Throws Error where threads never meet, and where shared memory is
 /// written beyond `sharedBytes`.
 void runHosted(int64_t blocks, unsigned threads, unsigned sharedBytes,

@@ -36,6 +36,8 @@ template <typename Visit> void forEachProblem(Visit visit) {
             problem.queries = queries;
             problem.groupSize = groupSize;
             visit(target, problem);
+            problem.isStandard = true;
+            visit(target, problem);
           }
   }
 }
@@ -44,7 +46,8 @@ std::string describe(const TargetInfo &target, const ScheduleProblem &problem) {
   return std::string(target.name) + " D=" + std::to_string(problem.headDim) +
          " Dv=" + std::to_string(problem.valueDim) +
          (problem.isF32 ? " f32" : (problem.isBF16 ? " bf16" : " f16")) +
-         (problem.queries ? " decoding for " + std::to_string(problem.groupSize) : "");
+         (problem.queries ? " decoding for " + std::to_string(problem.groupSize) : "") +
+         (problem.isStandard ? " standard" : "");
 }
 
 /// What is chosen fits.
