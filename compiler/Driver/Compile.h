@@ -43,6 +43,9 @@ DType inputTypeOf(std::string_view text, std::string_view name);
 /// The object of `desc`, as `compile --emit obj` writes it. Throws Error.
 std::vector<std::byte> compileToObject(const AttentionDesc &desc);
 
+/// The fields that `text` names in the syntax of #flash.schedule; others have their defaults. Throws Error.
+ScheduleSizes parseSchedule(std::string_view text);
+
 /// What the schedule of `desc` must serve.
 ScheduleProblem scheduleProblem(const AttentionDesc &desc);
 

@@ -76,7 +76,7 @@ public:
     }
     if (!seen.empty() && !seen.count("registers"))
       sizes.registers = 0;
-    if (!seen.count("split"))
+    if (!seen.count("split") && sizes.split)
       sizes.split = (sizes.split + sizes.tile[1] - 1) / sizes.tile[1] * sizes.tile[1];
   }
 
@@ -129,6 +129,13 @@ private:
 };
 
 } // namespace
+
+ScheduleSizes parseSchedule(std::string_view text) {
+  ScheduleSizes sizes;
+  auto strategy = flash::Strategy::Online;
+  ScheduleText(text).read(sizes, strategy);
+  return sizes;
+}
 
 ScheduleProblem scheduleProblem(const AttentionDesc &desc) {
   bool isMasked = desc.causal != Causal::None || desc.window || !desc.mask.empty();

@@ -221,8 +221,8 @@ const AttentionField fields[] = {
      FieldKind::Number, [](Desc &d, Text t) { d.queries = parseInteger("queries", t); },
      [](const Desc &d) { return std::to_string(d.queries); }},
     {"group-size", "N",
-     "Expected query heads per head of k and v: when decoding, more than 16 share a larger tile "
-     "(default: few).",
+     "Expected query heads per head of k and v: when decoding, more than 8 (GPUs: 16) share a "
+     "larger tile (default: few).",
      FieldKind::Number, [](Desc &d, Text t) { d.groupSize = parseInteger("group-size", t); },
      [](const Desc &d) { return std::to_string(d.groupSize); }},
     {"schedule", "S", "Schedule parameters (default: the target's table).", FieldKind::Text,

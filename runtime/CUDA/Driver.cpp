@@ -68,7 +68,10 @@ std::string Driver::initialize() {
     return "cuInit: " + nameOf(result);
   if (const CUresult result = cuDeviceGetCount(&numDevices))
     return "cuDeviceGetCount: " + nameOf(result);
-  canLaunchDependents = cuLaunchKernelEx && versionNumber() >= 12030;
+  int version = 0;
+  if (const CUresult result = cuDriverGetVersion(&version))
+    return "cuDriverGetVersion: " + nameOf(result);
+  canLaunchDependents = cuLaunchKernelEx && version >= 12030;
   return numDevices > 0 ? "" : "it has no device";
 }
 

@@ -89,7 +89,7 @@ enum CUstreamCaptureMode : int {
 enum CUlaunchAttributeID : int { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
 
 /// One of a union of 64 bytes.
-struct CUlaunchAttribute {
+struct alignas(8) CUlaunchAttribute {
   CUlaunchAttributeID id;
   char padding[4];
   int value; ///< whether the launch may begin before those before it have ended
@@ -102,6 +102,7 @@ struct CUlaunchConfig {
   CUlaunchAttribute *attributes;
   unsigned numAttributes;
 };
+static_assert(sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56);
 
 enum CUstream_flags : unsigned { CU_STREAM_NON_BLOCKING = 1 };
 

@@ -750,3 +750,42 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     return
   }
 }
+
+// -----
+
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_90">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %yes = arith.constant true
+    nvtile.launch_dependents
+    %r = memref.load %m[%c0, %c0] : memref<?x64xbf16>
+    // expected-error @below {{expected to be first in the kernel, got it behind or among ops that may read or write memory}}
+    nvtile.wait_prerequisites
+    return
+  }
+}
+
+// -----
+
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+module attributes {flash.target = #flash.target<"sm_90">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %yes = arith.constant true
+    nvtile.launch_dependents
+    scf.if %yes {
+      // expected-error @below {{expected to be first in the kernel, got it behind or among ops that may read or write memory}}
+      nvtile.wait_prerequisites
+    }
+    return
+  }
+}

@@ -104,7 +104,7 @@ def launcher(launches, keep, stream):
     """A function that queues all of `launches`."""
 
     def run(stream_handle=None, keep=keep):
-        for launch in launches:
+        for launch in launches:  # none of which has an empty grid
             launch.queue(stream if stream_handle is None else stream_handle)
 
     return run

@@ -135,18 +135,9 @@ std::string extractSchedule(const std::string &text) {
 }
 
 ScheduleSizes parseScheduleBody(const std::string &body) {
-  ScheduleSizes sizes;
-  const std::pair<const char *, std::array<int64_t, 2> *> fields[] = {{"tile", &sizes.tile},
-                                                                      {"micro", &sizes.micro}};
-  for (const auto &[name, values] : fields) {
-    if (values == &sizes.micro && body.find(name) == std::string::npos)
-      continue; // GPUs have none
-    const size_t at = body.find('[', body.find(name));
-    std::istringstream in(at == std::string::npos ? "" : body.substr(at));
-    char bracket, comma;
-    if (!(in >> bracket >> (*values)[0] >> comma >> (*values)[1]))
-      fail("expected a schedule with ", name, " = [a, b], got '", body, "'");
-  }
+  const ScheduleSizes sizes = parseSchedule(body);
+  if (!sizes.tile[0])
+    fail("expected a schedule with tile = [a, b], got '", body, "'");
   return sizes;
 }
 

@@ -48,7 +48,7 @@ std::string extractRegion(const std::string &text, const std::string &name);
 /// The body of the first #flash.schedule<...> in `text`, or `text` where there is none.
 std::string extractSchedule(const std::string &text);
 
-/// tile and, for CPUs, micro in such a body. Throws Error where they are not there.
+/// The fields of such a body. Throws Error where tile is not among them.
 ScheduleSizes parseScheduleBody(const std::string &body);
 
 } // namespace flashc::tool

@@ -6,6 +6,7 @@
 #include "tools/flashc/Explanation.h"
 
 #include "compiler/Driver/Compile.h"
+#include "compiler/Target/GPUSchedules.h"
 #include "tools/flashc/Json.h"
 #include "tools/flashc/Report.h"
 
@@ -23,7 +24,9 @@ PaperBounds boundsOf(const Inputs &inputs, const TargetInfo &target) {
   const double d =
       static_cast<double>(std::max(inputs.desc.headDim, inputs.desc.resolvedValueDim()));
   PaperBounds bounds;
-  bounds.cacheElements = static_cast<double>(target.l2Bytes) / 4;
+  const bool isGPU = target.kind == TargetKind::GPU;
+  bounds.cacheElements =
+      static_cast<double>(isGPU ? target.sharedMemoryPerBlock : target.l2Bytes) / 4;
   bounds.standard = (sq + sk) * d + sq * sk;
   bounds.tiled = sq * sk * d * d / bounds.cacheElements;
   return bounds;
@@ -53,8 +56,14 @@ Explanation makeExplanation(const Inputs &inputs) {
   }
   result.paper = boundsOf(inputs, target);
   const ScheduleProblem problem = scheduleProblem(inputs.desc);
-  result.workingSet = workingSetBytes(result.front.schedule, problem);
-  result.registers = microRegisters(result.front.schedule, target, problem);
+  const ScheduleSizes &taken = result.front.schedule;
+  if (target.kind == TargetKind::GPU) {
+    result.workingSet = gpuSharedBytes(taken, target, problem);
+    result.registers = gpuRegisters(taken, target, problem);
+  } else {
+    result.workingSet = workingSetBytes(taken, problem);
+    result.registers = microRegisters(taken, target, problem);
+  }
   result.candidates = considerSchedules(target, problem);
   const bool isListed = std::any_of(
       result.candidates.begin(), result.candidates.end(),
@@ -97,12 +106,20 @@ void printExplanation(const Explanation &e, std::ostream &out) {
 
   out << "\nmachine\n";
   Table machine;
-  machine.add(
-      {"working set", describeBytes(static_cast<double>(e.workingSet)) + " per thread",
-       "of " + describeBytes(static_cast<double>(e.target.l2Bytes)) + " second-level cache"});
-  machine.add(
-      {"vector registers", std::to_string(e.registers),
-       concat("of ", e.target.numVectorRegisters, ", ", e.target.vectorBits, " bits each")});
+  const std::string workingSet = describeBytes(static_cast<double>(e.workingSet));
+  if (e.target.kind == TargetKind::GPU) {
+    machine.add({"shared memory", workingSet + " per block",
+                 "of " + describeBytes(static_cast<double>(e.target.sharedMemoryPerBlock))});
+    machine.add({"registers", concat("about ", e.registers, " per thread"),
+                 concat("of ", e.target.maxRegistersPerThread)});
+  } else {
+    machine.add(
+        {"working set", workingSet + " per thread",
+         "of " + describeBytes(static_cast<double>(e.target.l2Bytes)) + " second-level cache"});
+    machine.add(
+        {"vector registers", std::to_string(e.registers),
+         concat("of ", e.target.numVectorRegisters, ", ", e.target.vectorBits, " bits each")});
+  }
   machine.print(out, "  ");
 
   out << "\nschedules considered\n";
@@ -161,7 +178,8 @@ void printExplanationJson(const Explanation &e, std::ostream &out) {
                    {"exact", e.tiles.exact},
                    {"why", e.tiles.why}};
   line["working_set_bytes"] = e.workingSet;
-  line["cache_bytes"] = e.target.l2Bytes;
+  line["cache_bytes"] =
+      e.target.kind == TargetKind::GPU ? e.target.sharedMemoryPerBlock : e.target.l2Bytes;
   line["micro_registers"] = e.registers;
   line["schedules"] = Json::array();
   for (const ScheduleCandidate &candidate : e.candidates)

@@ -17,9 +17,10 @@ namespace flashc::tool {
 /// The bounds of the FlashAttention paper, section 3.2, in f32 elements and per head; for Sq queries and Sk
 /// keys the N of a query's side is Sq and that of a key's is Sk.
 struct PaperBounds {
-  double cacheElements = 0; ///< M: the second-level cache in f32 elements
-  double standard = 0;      ///< (Sq + Sk) * d + Sq * Sk
-  double tiled = 0;         ///< Sq * Sk * d^2 / M
+  double cacheElements =
+      0;               ///< M: the second-level cache, or a block's shared memory, in f32 elements
+  double standard = 0; ///< (Sq + Sk) * d + Sq * Sk
+  double tiled = 0;    ///< Sq * Sk * d^2 / M
 };
 
 struct Explanation {
@@ -32,8 +33,8 @@ struct Explanation {
   std::vector<Traffic> traffic;
   double standardBytes = 0, tiledBytes = 0;
   PaperBounds paper;
-  int64_t workingSet = 0; ///< bytes
-  int64_t registers = 0;  ///< of the micro-kernel
+  int64_t workingSet = 0; ///< bytes of a thread's tiles, or of a block's in shared memory
+  int64_t registers = 0;  ///< of the micro-kernel, or of a GPU's thread
   std::vector<ScheduleCandidate> candidates;
 };
 

@@ -168,6 +168,24 @@ private:
     return success();
   }
 
+  /// What goes with other launches: every block waits before it touches memory.
+  LogicalResult checkLaunch(Operation *op) {
+    if (!target.hasDependentLaunch)
+      return op->emitOpError() << "expected a target from sm_90 on, got "
+                               << StringRef(target.name.data(), target.name.size());
+    if (!isa<nvtile::WaitPrerequisitesOp>(op))
+      return success();
+    auto touchesMemory = [](Operation &before) {
+      return !isMemoryEffectFree(&before) && !isa<nvtile::LaunchDependentsOp>(before);
+    };
+    Block &entry = kernel.getBody().front();
+    if (op->getBlock() != &entry ||
+        llvm::any_of(llvm::make_range(entry.begin(), op->getIterator()), touchesMemory))
+      return op->emitOpError() << "expected to be first in the kernel, got it behind or among ops "
+                                  "that may read or write memory";
+    return success();
+  }
+
   LogicalResult checkOp(Operation &op) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
         .Case<scf::ForOp, scf::IfOp, scf::YieldOp, func::ReturnOp, nvtile::BlockIdOp,
@@ -176,12 +194,7 @@ private:
               tensor::SplatOp, memref::ViewOp, memref::CastOp, memref::LoadOp>(
             [](auto) { return success(); })
         .Case<nvtile::LaunchDependentsOp, nvtile::WaitPrerequisitesOp>(
-            [&](Operation *launch) -> LogicalResult {
-              if (target.hasDependentLaunch)
-                return success();
-              return launch->emitOpError() << "expected a target from sm_90 on, got "
-                                           << StringRef(target.name.data(), target.name.size());
-            })
+            [&](Operation *launch) { return checkLaunch(launch); })
         .Case([&](nvtile::WaitOp wait) -> LogicalResult {
           if (wait.getPending() > 64)
             return wait.emitOpError() << "expected 0 to 64 pending groups, got "

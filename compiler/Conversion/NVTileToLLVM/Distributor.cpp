@@ -134,6 +134,7 @@ LogicalResult Distributor::lower(Operation &op) {
       })
       .Case([&](nvtile::WaitPrerequisitesOp) {
         t.callVoid("llvm.nvvm.griddepcontrol.wait", {});
+        t.hasOrderedLoads = true; // nothing else keeps them behind the wait
         return success();
       })
       .Case([&](nvtile::ReadOp read) {

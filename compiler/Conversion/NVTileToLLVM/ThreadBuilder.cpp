@@ -153,7 +153,7 @@ Value ThreadBuilder::loadIf(Value condition, Value pointer, Type type) {
                          "{ .reg .pred p; setp.ne.b32 p, $2, 0; mov.b" +
                              Twine(word.getIntOrFloatBitWidth()) + " $0, 0; @p ld.global." + name +
                              " $0, [$1]; }",
-                         "=" + constraint + ",l,r", /*hasSideEffects=*/false);
+                         "=" + constraint + ",l,r", hasOrderedLoads);
   unsigned width = type.getIntOrFloatBitWidth();
   if (isa<FloatType>(type))
     return arith::BitcastOp::create(b, loc, type, bits);
@@ -177,7 +177,7 @@ SmallVector<Value> ThreadBuilder::loadChunkIf(Value condition, Value pointer) {
       inlineAsm(*this, type, {pointer, zext(condition)},
                 "{ .reg .pred p; setp.ne.b32 p, $5, 0; mov.b32 $0, 0; mov.b32 $1, 0; mov.b32 "
                 "$2, 0; mov.b32 $3, 0; @p ld.global.v4.b32 {$0, $1, $2, $3}, [$4]; }",
-                "=&r,=&r,=&r,=&r,l,r", /*hasSideEffects=*/false);
+                "=&r,=&r,=&r,=&r,l,r", hasOrderedLoads);
   return unpack(words, 4);
 }
 

@@ -31,6 +31,9 @@ public:
   mlir::Location loc;
   mlir::Value rareThreadId;
   mlir::Type i1, i16, i32, i64, f32, index, global, shared;
+  /// Whether loads stay where they are among what has side effects, as behind a wait for another launch; else they are
+  /// expressions of addresses.
+  bool hasOrderedLoads = false;
 
   //===--- i32 ---===//
   mlir::Value constant(int64_t value);

@@ -15,8 +15,9 @@ using namespace flashc::flash;
 
 /// Numbers of a state's components.
 static constexpr size_t kM = 0, kL = 1, kAcc = 2, kRowMax = 3;
-/// Parts whose states are loaded together: as many as a sequence mostly has (kFewParts of KernelFrame.cpp), where a lane's
-/// columns of all of them take a quarter of its registers; fewer of larger heads.
+/// Parts whose states are loaded together: as many as a sequence has at most where 8 heads or more of keys share a device
+/// (kFewParts of KernelFrame.cpp), and a lane's columns of all of them take a quarter of its registers; fewer of larger
+/// heads.
 static constexpr int64_t kLoadedTogether = 16, kLoadedOfLargeHeads = 8, kLargeHead = 128;
 
 PartStates::PartStates(OpBuilder &b, Location loc, Value workspace, Value parts,

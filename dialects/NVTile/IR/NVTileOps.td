@@ -186,7 +186,11 @@ def NVTile_LaunchDependentsOp : NVTile_Op<"launch_dependents", [MemoryEffects<[M
 
 def NVTile_WaitPrerequisitesOp : NVTile_Op<"wait_prerequisites", [MemoryEffects<[MemWrite]>]> {
   let summary = "Waits until the launch before has ended, and what it wrote can be read";
-  let description = [{ Example: `nvtile.wait_prerequisites` }];
+  let description = [{
+    All blocks wait, before they read or write memory: what a later launch waits for is then done too.
+
+    Example: `nvtile.wait_prerequisites`
+  }];
   let assemblyFormat = "attr-dict";
 }
 

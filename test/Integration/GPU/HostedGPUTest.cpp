@@ -185,6 +185,9 @@ TEST(HostedGPU, TilesThatWentWrongAreComputedAgain) {
       c.desc.sinks = true;
       c.edit = enlarge;
       expectPass(c);
+      // The function has none of the facts that such a kernel has.
+      c.desc.schedule = "split=64,rows=queries";
+      expectPass(c);
     }
   // Parts of keys have states in the workspace.
   for (const char *schedule : {"", "split=64,rows=queries"}) {

@@ -8,7 +8,7 @@
 // (contexts, shared memory, captures) are enforced. FLASHC_LIBCUDA names it.
 //
 // FAKE_CUDA_DEVICES lists the compute capabilities of its devices (default
-// "9.0,8.0"). Code is PTX of which only `.entry NAME(.param ...)` is read. An
+// "9.0,8.0"), FAKE_CUDA_VERSION its CUDA version (12040). Code is PTX of which only `.entry NAME(.param ...)` is read. An
 // entry called zeroN_at_P writes zeros to the rank-4 tensor of N-byte elements
 // whose address is parameter P; others do nothing.
 //
