@@ -81,11 +81,6 @@ std::vector<KeyShape> decodeKeyShapes(const ScheduleProblem &problem) {
   return shapes;
 }
 
-/// Whether the problem is that of decoding.
-bool isDecoding(const ScheduleProblem &problem) {
-  return problem.queries > 0 && problem.queries <= kFewQueries;
-}
-
 /// Rows are the heads of a group, as many as share keys. Each of the warps across computes all scores of its rows: few
 /// where rows make enough warps, but so many that they have registers for their columns.
 BlockShape decodeBlock(const TargetInfo &target, const ScheduleProblem &problem) {
@@ -102,7 +97,7 @@ BlockShape decodeBlock(const TargetInfo &target, const ScheduleProblem &problem)
 /// Keys whose scores a warp has at once. On tensor cores all of a tile's: ptxas overlaps their exponentials with
 /// products by itself. Else, the exponentials of half a tile are taken beside the products of the other half.
 int64_t keysAtATime(int64_t keys, const TargetInfo &target, const ScheduleProblem &problem) {
-  if (usesTensorCores(target, problem) && !isDecoding(problem))
+  if (usesTensorCores(target, problem) && !isDecoding(problem.queries))
     return keys;
   return keys % (2 * kFragment) == 0 ? keys / 2 : std::min(keys, kFragment);
 }
@@ -269,7 +264,7 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
 
 ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem &problem) {
   BlockShape block = blockShape(target, problem);
-  bool decodes = isDecoding(problem);
+  bool decodes = isDecoding(problem.queries);
   if (decodes)
     block = decodeBlock(target, problem);
   // P in f16 overflows where it exceeds its row's first tile by 2^16, which real rows do; products on FMA

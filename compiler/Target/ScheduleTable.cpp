@@ -59,8 +59,8 @@ int64_t keyColumns(const TargetInfo &target, const ScheduleProblem &problem) {
   return usesTileRegisters(target, problem) && isWide ? kWideKeyColumns : kKeyColumns;
 }
 
-/// Heads of a group in a tile at most; bytes of keys in a tile, four pages that are read side by side; and bytes of keys and
-/// values in a part, so many that what begins and ends one is little beside them.
+/// Heads of a group in a tile at most; bytes of keys in a tile, four pages that are read side by side; and bytes of keys
+/// and values in a part, so many that what begins and ends one is little beside them.
 constexpr int64_t kMostGroupRows = 64, kTileKeyBytes = 1 << 14, kPartBytes = 1 << 21;
 /// The most keys of a tile, and the least and the most of a part.
 constexpr int64_t kMostTileKeys = 128, kLeastPartKeys = 256, kMostPartKeys = 8192;
@@ -175,7 +175,7 @@ ScheduleSizes chooseSchedule(const TargetInfo &target, const ScheduleProblem &pr
   if (target.kind == TargetKind::GPU)
     return chooseGPUSchedule(target, problem);
   ScheduleSizes sizes;
-  if (problem.queries > 0 && problem.queries <= kFewQueries)
+  if (isDecoding(problem.queries))
     return decodeSchedule(target, problem);
   sizes.micro = microTile(target, problem);
   // Where the products cost little, the row maxima and the rescaling of O cost as much as they.

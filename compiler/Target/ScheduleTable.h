@@ -20,6 +20,7 @@ namespace flashc {
 
 /// Up to so many queries read K and V for too few rows to fill a tile of queries: the table decodes.
 constexpr int64_t kFewQueries = 4;
+constexpr bool isDecoding(int64_t queries) { return queries > 0 && queries <= kFewQueries; }
 
 /// So many heads of a group fit into a decoding tile on any target.
 constexpr int64_t kFewGroupRows = 8;

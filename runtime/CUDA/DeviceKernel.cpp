@@ -134,14 +134,17 @@ void DeviceKernel::run(int ordinal, std::span<const DeviceArgument> arguments, v
   const Entries &entries = getEntries(driver, ordinal, stream);
 
   std::vector<int64_t> values = packParameters(arguments, bytes ? workspace : nullptr, bytes);
+  std::vector<void *> parameters;
+  for (int64_t &value : values)
+    parameters.push_back(&value);
   for (size_t n = 0; n < code.launches.size(); ++n) {
-    std::vector<void *> parameters;
-    for (std::vector<int64_t> *part : {&values, &facts[n]})
-      for (int64_t &value : *part)
-        parameters.push_back(&value);
-    if (grids[n])
-      launch(driver, code.launches[n], entries.functions[n], grids[n], parameters.data(), stream,
-             n > 0 && grids[n - 1]);
+    if (!grids[n])
+      continue;
+    parameters.resize(values.size());
+    for (int64_t &fact : facts[n])
+      parameters.push_back(&fact);
+    launch(driver, code.launches[n], entries.functions[n], grids[n], parameters.data(), stream,
+           n > 0 && grids[n - 1]);
   }
 }
 

@@ -15,6 +15,11 @@
 namespace flashc::tool {
 namespace {
 
+/// What tiles are to fit into: the second-level cache, or a block's shared memory.
+int64_t cacheBytes(const TargetInfo &target) {
+  return target.kind == TargetKind::GPU ? target.sharedMemoryPerBlock : target.l2Bytes;
+}
+
 PaperBounds boundsOf(const Inputs &inputs, const TargetInfo &target) {
   double sq = 0, sk = 0;
   for (const Lengths &lengths : sequenceLengths(inputs)) { // the longest stand for all
@@ -24,9 +29,7 @@ PaperBounds boundsOf(const Inputs &inputs, const TargetInfo &target) {
   const double d =
       static_cast<double>(std::max(inputs.desc.headDim, inputs.desc.resolvedValueDim()));
   PaperBounds bounds;
-  const bool isGPU = target.kind == TargetKind::GPU;
-  bounds.cacheElements =
-      static_cast<double>(isGPU ? target.sharedMemoryPerBlock : target.l2Bytes) / 4;
+  bounds.cacheElements = static_cast<double>(cacheBytes(target)) / 4;
   bounds.standard = (sq + sk) * d + sq * sk;
   bounds.tiled = sq * sk * d * d / bounds.cacheElements;
   return bounds;
@@ -106,16 +109,14 @@ void printExplanation(const Explanation &e, std::ostream &out) {
 
   out << "\nmachine\n";
   Table machine;
-  const std::string workingSet = describeBytes(static_cast<double>(e.workingSet));
+  const std::string workingSet = describeBytes(static_cast<double>(e.workingSet)),
+                    most = "of " + describeBytes(static_cast<double>(cacheBytes(e.target)));
   if (e.target.kind == TargetKind::GPU) {
-    machine.add({"shared memory", workingSet + " per block",
-                 "of " + describeBytes(static_cast<double>(e.target.sharedMemoryPerBlock))});
+    machine.add({"shared memory", workingSet + " per block", most});
     machine.add({"registers", concat("about ", e.registers, " per thread"),
                  concat("of ", e.target.maxRegistersPerThread)});
   } else {
-    machine.add(
-        {"working set", workingSet + " per thread",
-         "of " + describeBytes(static_cast<double>(e.target.l2Bytes)) + " second-level cache"});
+    machine.add({"working set", workingSet + " per thread", most + " second-level cache"});
     machine.add(
         {"vector registers", std::to_string(e.registers),
          concat("of ", e.target.numVectorRegisters, ", ", e.target.vectorBits, " bits each")});
@@ -178,8 +179,7 @@ void printExplanationJson(const Explanation &e, std::ostream &out) {
                    {"exact", e.tiles.exact},
                    {"why", e.tiles.why}};
   line["working_set_bytes"] = e.workingSet;
-  line["cache_bytes"] =
-      e.target.kind == TargetKind::GPU ? e.target.sharedMemoryPerBlock : e.target.l2Bytes;
+  line["cache_bytes"] = cacheBytes(e.target);
   line["micro_registers"] = e.registers;
   line["schedules"] = Json::array();
   for (const ScheduleCandidate &candidate : e.candidates)

@@ -17,10 +17,9 @@ namespace flashc::tool {
 /// The bounds of the FlashAttention paper, section 3.2, in f32 elements and per head; for Sq queries and Sk
 /// keys the N of a query's side is Sq and that of a key's is Sk.
 struct PaperBounds {
-  double cacheElements =
-      0;               ///< M: the second-level cache, or a block's shared memory, in f32 elements
-  double standard = 0; ///< (Sq + Sk) * d + Sq * Sk
-  double tiled = 0;    ///< Sq * Sk * d^2 / M
+  double cacheElements = 0; ///< M: second-level cache, or a block's shared memory, in f32 elements
+  double standard = 0;      ///< (Sq + Sk) * d + Sq * Sk
+  double tiled = 0;         ///< Sq * Sk * d^2 / M
 };
 
 struct Explanation {

@@ -307,11 +307,9 @@ void Loader::expectQueries() {
   if (!result.sizes || arguments.has("schedule"))
     return;
   const auto &sizes = *result.sizes;
-  if (!arguments.has("queries") && sizes.queries >= 1 && sizes.queries <= kFewQueries &&
-      !result.desc.packed)
+  if (!arguments.has("queries") && isDecoding(sizes.queries) && !result.desc.packed)
     result.desc.queries = sizes.queries;
-  const bool decodes = result.desc.queries >= 1 && result.desc.queries <= kFewQueries;
-  if (decodes && !arguments.has("group-size") && sizes.headsKv > 0 &&
+  if (isDecoding(result.desc.queries) && !arguments.has("group-size") && sizes.headsKv > 0 &&
       sizes.heads / sizes.headsKv > kFewGroupRows)
     result.desc.groupSize = sizes.heads / sizes.headsKv;
 }

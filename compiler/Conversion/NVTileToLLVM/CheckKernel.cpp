@@ -24,8 +24,6 @@ using namespace flashc;
 namespace {
 
 constexpr int64_t kThreadsPerWarp = 32, kBlockRows = 16;
-/// Elements of a tile that a thread can hold: many times as many as it has registers.
-constexpr int64_t kMostElements = kMostTileElements;
 
 bool isNumber(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() <= 64; }
 
@@ -162,8 +160,9 @@ private:
     int64_t perThread = tile.getDimSize(0) / rows / (isLines(tile) ? 1 : kBlockRows / 2);
     int64_t lanes = isLines(tile) ? kThreadsPerWarp : 4;
     int64_t width = tile.getRank() == 2 ? tile.getDimSize(1) / (lanes * columns) + 4 : 1;
-    if (perThread > kMostElements || width > kMostElements || perThread * width > kMostElements)
-      return op.emitOpError() << "expected a tile of at most about " << kMostElements
+    if (perThread > kMostTileElements || width > kMostTileElements ||
+        perThread * width > kMostTileElements)
+      return op.emitOpError() << "expected a tile of at most about " << kMostTileElements
                               << " elements for a thread, got " << type;
     return success();
   }

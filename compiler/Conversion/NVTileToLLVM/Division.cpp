@@ -60,10 +60,9 @@ Value Distributor::divideByReciprocal(Value x, Value reciprocal) {
 }
 
 bool Distributor::divide(Operation *op) {
-  bool isQuotient = isa<arith::DivUIOp>(op);
-  if ((!isQuotient && !isa<arith::RemUIOp>(op)) || !op->getResult(0).getType().isIndex() ||
-      matchPattern(op->getOperand(1), m_Constant()))
+  if (!isDivision(op))
     return false;
+  bool isQuotient = isa<arith::DivUIOp>(op);
   Value x = scalar(op->getOperand(0)), y = scalar(op->getOperand(1));
   auto divideShort = [&] {
     Value a = t.toI32(x), c = t.toI32(y), result;

@@ -32,8 +32,11 @@ static bool isArgumentSize(Value value) {
   return index && *index >= 0 && *index < rank;
 }
 
-/// The host's name of an operation on two integers; empty where it has none.
-static StringRef nameOf(Operation *op) {
+/// The host's name of the operation on two indices that gives `value`; empty where it is no such result.
+static StringRef nameOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !value.getType().isIndex())
+    return {};
   return llvm::TypeSwitch<Operation *, StringRef>(op)
       .Case([](arith::AddIOp) { return "add"; })
       .Case([](arith::SubIOp) { return "sub"; })
@@ -52,7 +55,7 @@ HostExpressions::Size HostExpressions::measure(Value value) {
   Operation *op = value.getDefiningOp();
   if (constantOf(value) || isArgumentSize(value)) {
     size = {1, 1};
-  } else if (op && value.getType().isIndex() && !nameOf(op).empty()) {
+  } else if (!nameOf(value).empty()) {
     Size x = measure(op->getOperand(0)), y = measure(op->getOperand(1));
     Size whole = {1 + x.terms + y.terms, 1 + std::max(x.depth, y.depth)};
     if (x.terms && y.terms && whole.terms <= kMostTerms && whole.depth <= kMostDepth)
@@ -71,13 +74,12 @@ llvm::json::Value HostExpressions::get(Value value) {
     return llvm::json::Array{"dim", static_cast<int64_t>(argument.getArgNumber()),
                              *dim.getConstantIndex()};
   }
-  return llvm::json::Array{nameOf(op), get(op->getOperand(0)), get(op->getOperand(1))};
+  return llvm::json::Array{nameOf(value), get(op->getOperand(0)), get(op->getOperand(1))};
 }
 
 Value HostExpressions::findObstacle(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (op && value.getType().isIndex() && !nameOf(op).empty())
-    for (Value operand : op->getOperands())
+  if (!nameOf(value).empty())
+    for (Value operand : value.getDefiningOp()->getOperands())
       if (!contains(operand))
         return findObstacle(operand);
   return value;
@@ -90,7 +92,7 @@ FailureOr<llvm::json::Value> flashc::toHostExpression(func::FuncOp func) {
     return expressions.get(result);
   Value obstacle = expressions.findObstacle(result);
   Operation *op = obstacle.getDefiningOp();
-  if (op && !nameOf(op).empty() && obstacle.getType().isIndex())
+  if (!nameOf(obstacle).empty())
     return op->emitOpError() << "expected a size of at most " << kMostTerms << " terms, "
                              << kMostDepth << " deep, for the host";
   constexpr StringRef message = "expected a size that the host can compute from shapes";

@@ -10,7 +10,6 @@
 #include "dialects/Flash/Transforms/KernelFrame.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace flashc;
@@ -18,8 +17,7 @@ using namespace flashc;
 /// Bytes of parameters that every driver takes.
 static constexpr size_t kMostParameterBytes = 4096;
 
-/// A quotient or remainder of indices whose divisor is no constant.
-static bool isDivision(Operation *op) {
+bool flashc::isDivision(Operation *op) {
   return isa_and_nonnull<arith::DivUIOp, arith::RemUIOp>(op) &&
          op->getResult(0).getType().isIndex() && !matchPattern(op->getOperand(1), m_Constant());
 }
@@ -32,10 +30,8 @@ static size_t countParameters(func::FuncOp kernel) {
   return count;
 }
 
-void LaunchFacts::add(Numbers &numbers, Value value, llvm::json::Value expression, size_t most) {
+void LaunchFacts::add(Numbers &numbers, Value value, llvm::json::Value expression) {
   auto known = llvm::find(expressions, expression);
-  if (known == expressions.end() && expressions.size() >= most)
-    return;
   numbers[value] = known - expressions.begin();
   if (known == expressions.end())
     expressions.push_back(std::move(expression));
@@ -47,39 +43,30 @@ LaunchFacts LaunchFacts::find(func::FuncOp kernel) {
   auto schedule = kernel->getAttrOfType<flash::ScheduleAttr>(flash::kScheduleAttrName);
   if (!schedule.getSplit())
     return facts;
-  const size_t parameters = countParameters(kernel), room = kMostParameterBytes / sizeof(int64_t);
-  const size_t most = parameters < room ? room - parameters : 0;
   HostExpressions host;
-  // Values that take a division; ops come after their operands.
-  llvm::SetVector<Value> divided;
+  // Ops come after their operands.
+  auto isDivided = [&](Value value) { return facts.divided.contains(value); };
   kernel.walk([&](Operation *op) {
     if (op->getNumResults() == 1 && host.contains(op->getResult(0)) &&
-        (isDivision(op) ||
-         llvm::any_of(op->getOperands(), [&](Value operand) { return divided.contains(operand); })))
-      divided.insert(op->getResult(0));
+        (isDivision(op) || llvm::any_of(op->getOperands(), isDivided)))
+      facts.divided.insert(op->getResult(0));
   });
   kernel.walk([&](Operation *op) {
-    if (op->getNumResults() == 1 && divided.contains(op->getResult(0))) {
+    if (op->getNumResults() == 1 && isDivided(op->getResult(0))) {
       // Where it serves a value that the host computes too, that one is the fact.
       bool isNeeded = llvm::any_of(op->getUsers(), [&](Operation *user) {
-        return user->getNumResults() != 1 || !divided.contains(user->getResult(0));
+        return user->getNumResults() != 1 || !isDivided(user->getResult(0));
       });
       if (isNeeded)
-        facts.add(facts.values, op->getResult(0), host.get(op->getResult(0)), most);
+        facts.add(facts.values, op->getResult(0), host.get(op->getResult(0)));
     } else if (isDivision(op) && op->hasAttr(flash::kSmallAttrName) &&
                host.contains(op->getOperand(1))) {
       llvm::json::Value quotient =
           llvm::json::Array{"div", int64_t(1) << kReciprocalBits, host.get(op->getOperand(1))};
       facts.add(facts.reciprocals, op->getOperand(1),
-                llvm::json::Array{"add", std::move(quotient), 1}, most);
+                llvm::json::Array{"add", std::move(quotient), 1});
     }
   });
-  auto isDone = [&](Operation *user) {
-    return user->getNumResults() == 1 &&
-           (facts.numberOf(user->getResult(0)) || facts.serves(user->getResult(0)));
-  };
-  for (Value value : llvm::reverse(divided))
-    if (!facts.numberOf(value) && llvm::all_of(value.getUsers(), isDone))
-      facts.serving.insert(value);
-  return facts;
+  bool fits = (countParameters(kernel) + facts.size()) * sizeof(int64_t) <= kMostParameterBytes;
+  return fits ? std::move(facts) : LaunchFacts();
 }

@@ -19,6 +19,9 @@
 
 namespace flashc {
 
+/// Whether `op` is a quotient or remainder of indices whose divisor is no constant: constants are LLVM's to handle.
+bool isDivision(mlir::Operation *op);
+
 /// The parameters of a kernel that come after its arguments, i64 each.
 class LaunchFacts {
 public:
@@ -29,7 +32,7 @@ public:
 
   /// None; of functions that are not launched.
   LaunchFacts() = default;
-  /// Those of a kernel before it is lowered.
+  /// Those of a kernel before it is lowered; none where they do not fit beside its arguments.
   static LaunchFacts find(mlir::func::FuncOp kernel);
 
   size_t size() const { return expressions.size(); }
@@ -39,7 +42,7 @@ public:
     return lookup(reciprocals, divisor);
   }
   /// Whether facts alone are computed from `value`, so that no thread needs it.
-  bool serves(mlir::Value value) const { return serving.contains(value); }
+  bool serves(mlir::Value value) const { return divided.contains(value) && !numberOf(value); }
   /// What the host evaluates, as HostExpression.h says.
   llvm::json::Array takeExpressions() { return std::move(expressions); }
 
@@ -50,10 +53,10 @@ private:
     auto it = numbers.find(value);
     return it == numbers.end() ? std::nullopt : std::optional(it->second);
   }
-  void add(Numbers &numbers, mlir::Value value, llvm::json::Value expression, size_t most);
+  void add(Numbers &numbers, mlir::Value value, llvm::json::Value expression);
 
   Numbers values, reciprocals;
-  llvm::DenseSet<mlir::Value> serving;
+  llvm::DenseSet<mlir::Value> divided; ///< known to the host, by divisions
   llvm::json::Array expressions;
 };
 

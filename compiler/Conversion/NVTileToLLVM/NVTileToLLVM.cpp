@@ -78,9 +78,8 @@ public:
           return failure();
         bytes = std::max(bytes, number(*called, nvtile::kSharedBytesAttrName));
       }
-      bool isDependent =
-          kernel.walk([](nvtile::WaitPrerequisitesOp) { return WalkResult::interrupt(); })
-              .wasInterrupted();
+      auto waits = kernel.getBody().front().getOps<nvtile::WaitPrerequisitesOp>();
+      bool isDependent = !waits.empty();
       kernels.push_back(llvm::json::Object{{"entry", kernel.getName().str()},
                                            {"threads", number(*thread, nvtile::kThreadsAttrName)},
                                            {"shared_bytes", bytes},

@@ -202,6 +202,30 @@ TEST(HostedGPU, TilesThatWentWrongAreComputedAgain) {
   }
 }
 
+/// k_phase0 of scheduled MLIR.
+class HostedText {
+public:
+  explicit HostedText(const std::string &text) : object(compile(text)) {}
+
+  /// As one block of a warp with these parameters.
+  void run(std::vector<int64_t> parameters) const {
+    auto *entry = loaded->function<void(int64_t *)>("hosted_k_phase0");
+    runHosted(1, 32, 0, [&] { entry(parameters.data()); });
+  }
+
+private:
+  static std::string compile(const std::string &text) {
+    CompileOptions options;
+    options.emit = Stage::LLVMIR;
+    return compileHosted(compileText(text, "text.mlir", Stage::Scheduled, "", options));
+  }
+
+  std::string object;
+  std::shared_ptr<const LoadedObject> loaded = LoadedObject::load(std::as_bytes(std::span(object)));
+};
+
+int64_t address(void *data) { return static_cast<int64_t>(reinterpret_cast<intptr_t>(data)); }
+
 // Sizes beyond 32 bits, which no grid here has.
 TEST(HostedGPU, DividesLargeNumbers) {
   const std::string text = R"(
@@ -242,12 +266,7 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     return
   }
 })";
-  CompileOptions options;
-  options.emit = Stage::LLVMIR;
-  const std::string object =
-      compileHosted(compileText(text, "division.mlir", Stage::Scheduled, "", options));
-  const auto loaded = LoadedObject::load(std::as_bytes(std::span(object)));
-  auto *entry = loaded->function<void(int64_t *)>("hosted_k_phase0");
+  const HostedText kernel(text);
   constexpr int64_t large = int64_t(1) << 40, most = std::numeric_limits<int64_t>::max();
   for (auto [x, y] : {std::pair<int64_t, int64_t>(large + 17, 3),
                       {large + 17, large},
@@ -261,12 +280,9 @@ module attributes {flash.target = #flash.target<"sm_80">} {
                       {(int64_t(1) << 32) - 1, 10},
                       {int64_t(1) << 32, 10}}) {
     int64_t out[2] = {-1, -1}; // quotient and remainder
-    const auto address = [](void *data) {
-      return static_cast<int64_t>(reinterpret_cast<intptr_t>(data));
-    };
     std::vector<int64_t> parameters = {address(out), x, y, 0, 0, address(out), 4, 1,
                                        address(out), 0, 1};
-    runHosted(1, 32, 0, [&] { entry(parameters.data()); });
+    kernel.run(std::move(parameters));
     EXPECT_EQ(out[0], x / y) << x << " / " << y;
     EXPECT_EQ(out[1], x % y) << x << " mod " << y;
   }
@@ -300,22 +316,14 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     return
   }
 })";
-  CompileOptions options;
-  options.emit = Stage::LLVMIR;
-  const std::string object =
-      compileHosted(compileText(text, "reciprocal.mlir", Stage::Scheduled, "", options));
-  const auto loaded = LoadedObject::load(std::as_bytes(std::span(object)));
-  auto *entry = loaded->function<void(int64_t *)>("hosted_k_phase0");
+  const HostedText kernel(text);
   const auto expectQuotient = [&](uint32_t x, int64_t d) {
     uint32_t number = x;
     uint32_t out[2] = {~0u, ~0u};
-    const auto address = [](void *data) {
-      return static_cast<int64_t>(reinterpret_cast<intptr_t>(data));
-    };
     const int64_t reciprocal = (int64_t(1) << 62) / d + 1;
     std::vector<int64_t> parameters = {address(&number), 1, 1, 0, d, 1, address(out), 2, 1, 0, 0, 1,
                                        reciprocal};
-    runHosted(1, 32, 0, [&] { entry(parameters.data()); });
+    kernel.run(std::move(parameters));
     EXPECT_EQ(out[0], x / d) << x << " / " << d;
     EXPECT_EQ(out[1], x % d) << x << " mod " << d;
   };
