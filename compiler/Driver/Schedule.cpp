@@ -27,8 +27,8 @@ public:
         text += ch;
   }
 
-  /// Fields that are not named keep their values; but a split is rounded up to whole tiles, and the registers that suit
-  /// the table's schedule are for no other.
+  /// Fields that are not named keep their values; but a split is rounded up to whole tiles, and the registers and bands
+  /// that suit the table's schedule are for no other, or no other tile.
   void read(ScheduleSizes &sizes, flash::Strategy &strategy) {
     std::set<std::string> seen;
     for (bool first = true; at < text.size(); first = false) {
@@ -54,6 +54,8 @@ public:
         sizes.stages = readNumber(1, 16);
       else if (key == "across")
         sizes.across = readNumber(1, 32);
+      else if (key == "bands")
+        sizes.bands = readNumber(1, 32);
       else if (key == "blocks")
         sizes.blocks = readNumber(0, 32);
       else if (key == "registers")
@@ -70,12 +72,14 @@ public:
             readCase<flash::Reference>(flash::symbolizeReference, "exact or optimistic") ==
             flash::Reference::Optimistic;
       else
-        bad("tile, micro, rows, split, strategy, stages, across, blocks, registers, queries, "
-            "values or reference",
+        bad("tile, micro, rows, split, strategy, stages, across, bands, blocks, registers, "
+            "queries, values or reference",
             key);
     }
     if (!seen.empty() && !seen.count("registers"))
       sizes.registers = 0;
+    if (!seen.count("bands") && (seen.count("tile") || seen.count("micro") || seen.count("across")))
+      sizes.bands = 1;
     if (!seen.count("split") && sizes.split)
       sizes.split = (sizes.split + sizes.tile[1] - 1) / sizes.tile[1] * sizes.tile[1];
   }

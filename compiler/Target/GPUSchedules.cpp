@@ -15,6 +15,8 @@ namespace {
 
 /// Rows of an mma.sync instruction, and the granularity of its other dimensions in a tile.
 constexpr int64_t kFragment = 16;
+/// Rows of a warp where products run on FMA units.
+constexpr int64_t kLeastRows = 8;
 /// Columns of O that one warp can hold with 32 rows, and with 16.
 constexpr int64_t kColumnsOf32Rows = 128, kColumnsOf16Rows = 256;
 /// Registers that addresses, row state and temporaries take beside tiles.
@@ -29,9 +31,9 @@ int64_t roundUp(int64_t value, int64_t multiple) {
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-/// A shape of blocks: rows of a block and of a warp, warps along the columns.
+/// A shape of blocks: rows of a block and of a warp, warps along the columns, bands of keys.
 struct BlockShape {
-  int64_t rows, warpRows, across;
+  int64_t rows, warpRows, across, bands = 1;
 };
 
 BlockShape blockShape(const TargetInfo &target, const ScheduleProblem &problem) {
@@ -73,32 +75,45 @@ std::vector<KeyShape> keyShapes(const ScheduleProblem &problem) {
 /// Where no other shape of keys fits, whatever the block: large f32 heads in 64 KiB.
 std::vector<KeyShape> lastKeyShapes() { return {{kFewestKeys, 1, ValueCopy::Instead}}; }
 
-/// When decoding, what counts is how many bytes are on their way.
-std::vector<KeyShape> decodeKeyShapes(const ScheduleProblem &problem) {
+/// When decoding, what counts is how many bytes are on their way; where heads are large, how many blocks. FMA units have
+/// more to do than memory, and work on scores while values are on their way.
+std::vector<KeyShape> decodeKeyShapes(const TargetInfo &target, const ScheduleProblem &problem) {
+  bool isLarge = std::max(problem.headDim, problem.valueDim) > kColumnsOf32Rows;
   std::vector<KeyShape> shapes = {{64, 3}, {32, 4}};
+  if (!usesTensorCores(target, problem))
+    shapes = {{64, 1, ValueCopy::Late}, {32, 1, ValueCopy::Late}, {16, 1, ValueCopy::Late}};
+  else if (isLarge)
+    shapes.insert(shapes.begin(), {32, 3});
+  if (isLarge && !usesTensorCores(target, problem))
+    shapes.erase(shapes.begin());
   std::vector<KeyShape> others = keyShapes(problem);
   shapes.insert(shapes.end(), others.begin(), others.end());
   return shapes;
 }
 
-/// Rows are the heads of a group, as many as share keys. Each of the warps across computes all scores of its rows: few
-/// where rows make enough warps, but so many that they have registers for their columns.
+/// Rows are the heads of a group, as many as share keys. Where they make few warps, others work on other keys; warps
+/// across, each of which computes all scores of its rows, only as registers for their columns take them.
 BlockShape decodeBlock(const TargetInfo &target, const ScheduleProblem &problem) {
   int64_t dv = problem.valueDim;
-  if (!usesTensorCores(target, problem))
-    return {kFragment, kFragment, dv <= 64 ? 2 : 4};
-  if (problem.groupSize <= kFragment)
-    return {kFragment, kFragment, dv <= 128 ? 2 : 4};
-  if (problem.groupSize <= 2 * kFragment)
-    return {2 * kFragment, kFragment, dv <= 128 ? 2 : 4};
-  return {4 * kFragment, kFragment, dv <= 256 ? 1 : 2};
+  if (!usesTensorCores(target, problem)) {
+    int64_t rows = problem.groupSize <= kLeastRows ? kLeastRows : kFragment;
+    return {rows, rows, dv <= kColumnsOf16Rows ? 1 : 2, 4};
+  }
+  if (problem.groupSize > 2 * kFragment)
+    return {4 * kFragment, kFragment, dv <= 256 ? 1 : 2};
+  int64_t rows = problem.groupSize <= kFragment ? kFragment : 2 * kFragment;
+  if (dv > kColumnsOf16Rows)
+    return {rows, kFragment, 4};
+  return {rows, kFragment, dv <= kColumnsOf32Rows ? 1 : 2, 2};
 }
 
-/// Keys whose scores a warp has at once. On tensor cores all of a tile's: ptxas overlaps their exponentials with
-/// products by itself. Else, the exponentials of half a tile are taken beside the products of the other half.
-int64_t keysAtATime(int64_t keys, const TargetInfo &target, const ScheduleProblem &problem) {
-  if (usesTensorCores(target, problem) && !isDecoding(problem.queries))
-    return keys;
+/// Keys whose scores a warp has at once. On tensor cores, and of a band, all of a tile's: ptxas overlaps their
+/// exponentials with products by itself. Else, the exponentials of half a tile are taken beside the products of the
+/// other half.
+int64_t keysAtATime(int64_t keys, int64_t bands, const TargetInfo &target,
+                    const ScheduleProblem &problem) {
+  if (bands > 1 || (usesTensorCores(target, problem) && !isDecoding(problem.queries)))
+    return std::max<int64_t>(keys / bands, 1);
   return keys % (2 * kFragment) == 0 ? keys / 2 : std::min(keys, kFragment);
 }
 
@@ -106,8 +121,9 @@ ScheduleSizes withShape(const BlockShape &block, const KeyShape &keys, const Tar
                         const ScheduleProblem &problem) {
   ScheduleSizes sizes;
   sizes.tile = {block.rows, keys.keys};
-  sizes.micro = {block.warpRows, keysAtATime(keys.keys, target, problem)};
+  sizes.micro = {block.warpRows, keysAtATime(keys.keys, block.bands, target, problem)};
   sizes.across = block.across;
+  sizes.bands = block.bands;
   sizes.stages = keys.stages;
   sizes.values = keys.values;
   sizes.queriesInRegisters =
@@ -125,10 +141,23 @@ void chooseBlocks(ScheduleSizes &sizes, const TargetInfo &target, const Schedule
   sizes.blocks = std::clamp<int64_t>(std::min(byMemory, byRegisters), 1, 2);
 }
 
+/// Shared memory in which the states of bands are merged, beside the `largest` of the buffers, over which what is
+/// merged of O lies where there is room.
+int64_t foldBytes(const ScheduleSizes &sizes, const ScheduleProblem &problem, int64_t largest) {
+  constexpr int64_t kFloat = 4;
+  auto held = [&](int64_t warps) {
+    return paddedColumns((problem.valueDim + warps - 1) / warps) * warps;
+  };
+  int64_t columns = std::max(held(sizes.across), held(sizes.across * sizes.bands));
+  int64_t ofO = sizes.bands * sizes.tile[0] * rowBytes(columns, kFloat);
+  int64_t rows = sizes.tile[0] * rowBytes(sizes.bands, kFloat);
+  return (problem.hasRowMax ? 3 : 2) * rows + (ofO > largest ? ofO : 0);
+}
+
 /// About how many scores of a tile a thread has: in the layout of products eight threads of a warp share its rows and four
 /// their keys; with the standard strategy, where a phase has no products, all threads share the keys of a row.
 int64_t scoresOfThread(const ScheduleSizes &sizes, const ScheduleProblem &problem) {
-  int64_t scores = sizes.micro[0] / 8 * (sizes.tile[1] / 4 + 4);
+  int64_t scores = sizes.micro[0] / 8 * (sizes.tile[1] / sizes.bands / 4 + 4);
   if (problem.isStandard)
     scores = std::max(scores, std::max<int64_t>(sizes.micro[0] / sizes.across, 1) *
                                   (sizes.tile[1] / kWarpSize + 4));
@@ -169,7 +198,7 @@ void applyFindings(ScheduleSizes &sizes, const TargetInfo &target, const Schedul
 } // namespace
 
 int64_t gpuThreads(const ScheduleSizes &sizes) {
-  return sizes.tile[0] / sizes.micro[0] * sizes.across * kWarpSize;
+  return sizes.tile[0] / sizes.micro[0] * sizes.across * sizes.bands * kWarpSize;
 }
 
 bool usesTensorCores(const TargetInfo &target, const ScheduleProblem &problem) {
@@ -191,8 +220,13 @@ int64_t gpuSharedBytes(const ScheduleSizes &sizes, const TargetInfo &target,
   else
     staged += sizes.values == ValueCopy::Late ? v : stages * v;
   int64_t bytes = sizes.tile[0] * k + sizes.tile[1] * staged;
+  // The largest of the buffers: what is folded at the end lies over it.
+  int64_t largest =
+      std::max(sizes.tile[0] * k, sizes.tile[1] * std::max(stages * k, staged - stages * k));
   if (!usesTensorCores(target, problem))
-    bytes += sizes.across * sizes.tile[0] * (sizes.tile[1] * 4 + 16);
+    bytes += sizes.across * sizes.tile[0] * (sizes.tile[1] * 4 + 16 * sizes.bands);
+  if (sizes.bands > 1)
+    bytes += foldBytes(sizes, problem, largest);
   return bytes;
 }
 
@@ -219,16 +253,20 @@ std::string rejectGPUSchedule(const ScheduleSizes &sizes, const TargetInfo &targ
     return "expected " + std::string(what) + " that are a multiple of " + number(of) + ", got " +
            number(got);
   };
-  if (sizes.micro[0] % kFragment != 0)
-    return multiple("rows of a warp (micro)", kFragment, sizes.micro[0]);
-  bool hasFewestKeys = !usesTensorCores(target, problem) && sizes.tile[1] == kFewestKeys &&
-                       sizes.micro[1] == kFewestKeys;
+  int64_t rows = usesTensorCores(target, problem) ? kFragment : kLeastRows;
+  if (sizes.micro[0] % rows != 0)
+    return multiple("rows of a warp (micro)", rows, sizes.micro[0]);
+  bool hasFewestKeys = !usesTensorCores(target, problem) &&
+                       sizes.tile[1] == sizes.bands * kFewestKeys && sizes.micro[1] == kFewestKeys;
   if (sizes.micro[1] % kFragment != 0 && !hasFewestKeys)
     return multiple("keys at a time (micro)", kFragment, sizes.micro[1]);
   if (sizes.tile[0] % sizes.micro[0] != 0)
     return multiple("tile rows", sizes.micro[0], sizes.tile[0]);
-  if (sizes.tile[1] % sizes.micro[1] != 0)
-    return multiple("tile columns", sizes.micro[1], sizes.tile[1]);
+  if (sizes.tile[1] % (sizes.micro[1] * sizes.bands) != 0)
+    return multiple("tile columns", sizes.micro[1] * sizes.bands, sizes.tile[1]);
+  if (sizes.bands > 1 && (sizes.isOptimistic || problem.isStandard))
+    return "expected the online strategy and reference = exact with bands, got " +
+           number(sizes.bands) + " bands; choose one";
   if (sizes.split % sizes.tile[1] != 0)
     return multiple("keys of a part (split)", sizes.tile[1], sizes.split);
   if (int64_t scores = scoresOfThread(sizes, problem); scores > kMostTileElements)
@@ -284,8 +322,17 @@ ScheduleSizes chooseGPUSchedule(const TargetInfo &target, const ScheduleProblem 
     }
     return rejectGPUSchedule(sizes, target, problem).empty();
   };
+  // As many bands as have room for whole blocks of keys.
+  for (int64_t across = block.across; block.bands > 1 && across <= 2 * block.across; across *= 2)
+    for (int64_t bands = block.bands; bands > 1; bands /= 2)
+      for (const KeyShape &keys : decodeKeyShapes(target, problem))
+        if (fits({block.rows, block.warpRows, across, bands}, keys)) {
+          chooseBlocks(sizes, target, problem);
+          return sizes;
+        }
+  block = {block.rows, block.warpRows, block.across * block.bands};
   for (const std::vector<KeyShape> &shapes :
-       {decodes ? decodeKeyShapes(problem) : keyShapes(problem), lastKeyShapes()})
+       {decodes ? decodeKeyShapes(target, problem) : keyShapes(problem), lastKeyShapes()})
     for (BlockShape start = block; start.across >= 1; start.across /= 2)
       for (BlockShape shape = start; shape.rows >= shape.warpRows; shape.rows /= 2)
         for (const KeyShape &keys : shapes)
@@ -308,6 +355,7 @@ ScheduleSizes paperGPUSchedule(const TargetInfo &target, const ScheduleProblem &
   sizes.stages = 1;
   sizes.values = ValueCopy::Ahead;
   sizes.isOptimistic = false;
+  sizes.bands = 1;
   sizes.registers = 0;
   sizes.tile = {roundUp(br, sizes.micro[0]), bc};
   sizes.micro[1] = kFragment;
@@ -344,7 +392,7 @@ std::vector<ScheduleCandidate> considerGPUSchedules(const TargetInfo &target,
       sizes.stages = stages;
       sizes.values = ValueCopy::Ahead;
       sizes.registers = 0;
-      sizes.micro[1] = keysAtATime(keys, target, problem);
+      sizes.micro[1] = keysAtATime(keys, sizes.bands, target, problem);
       if (sizes.tile[1] != chosen.tile[1] || sizes.stages != chosen.stages)
         add(number(keys) + " keys, " + number(stages) + " stages", sizes);
     }

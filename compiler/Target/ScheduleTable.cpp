@@ -142,9 +142,10 @@ std::string rejectSchedule(const ScheduleSizes &sizes, const TargetInfo &target,
   if (sizes.tile[1] % sizes.micro[1] != 0)
     return "expected tile columns that are a multiple of the " + number(sizes.micro[1]) +
            " micro columns, got " + number(sizes.tile[1]);
-  if (sizes.stages || sizes.across != 1 || sizes.blocks || sizes.registers ||
+  if (sizes.stages || sizes.across != 1 || sizes.bands != 1 || sizes.blocks || sizes.registers ||
       sizes.queriesInRegisters || sizes.values != ScheduleSizes::ValueCopy::Ahead)
-    return "expected stages, across, blocks, registers, queries and values on GPU targets only";
+    return "expected stages, across, bands, blocks, registers, queries and values on GPU targets "
+           "only";
   bool inTiles = usesTileRegisters(target, problem);
   if (sizes.isOptimistic && !inTiles)
     return "expected reference = optimistic for bf16 in AMX's tile registers or on GPU targets "

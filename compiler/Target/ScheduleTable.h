@@ -46,7 +46,7 @@ struct ScheduleSizes {
   bool rowsAreHeads = false;
   int64_t split = 0; ///< keys of a part; 0: all in one
   // GPUs only; see the attribute.
-  int64_t stages = 0, across = 1, blocks = 0, registers = 0;
+  int64_t stages = 0, across = 1, bands = 1, blocks = 0, registers = 0;
   bool queriesInRegisters = false;
   enum class ValueCopy { Ahead, Late, Instead };
   ValueCopy values = ValueCopy::Ahead;

@@ -166,7 +166,7 @@ module attributes {flash.target = #flash.target<"sm_80">} {
   }
   func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
     %c0 = arith.constant 0 : index
-    // expected-error @below {{expected rows that are a multiple of 32, 16 for each warp, got 'tensor<24x32xf32, #nvtile.fragment<warps = [2, 1]>>'}}
+    // expected-error @below {{expected rows that are a multiple of 16, 8 for each warp, got 'tensor<24x32xf32, #nvtile.fragment<warps = [2, 1]>>'}}
     %x = arith.constant dense<0.0> : tensor<24x32xf32, #rows>
     return
   }

@@ -123,7 +123,7 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     %c0 = arith.constant 0 : index
     scf.forall (%p) in (4) {
       %t = tile.load %q[%c0, %c0] dims [0, 1] valid(%c0, %c0) : memref<?x64xbf16> -> tensor<48x64xbf16>
-      // expected-error @below {{expected rows that are a multiple of 32, 16 for each warp, got 'tensor<48x48xf32, #nvtile.fragment<warps = [2, 1]>>'}}
+      // expected-error @below {{expected rows of a warp that are a multiple of 16 on tensor cores, got 'tensor<48x48xf32, #nvtile.fragment<warps = [2, 1]>>'}}
       %s = tile.dot %t, %t {transpose_b} : tensor<48x64xbf16>, tensor<48x64xbf16> -> tensor<48x48xf32>
     }
     return

@@ -77,8 +77,9 @@ static std::optional<AffineForm> formOf(Value value, int64_t &budget);
 static std::optional<AffineForm> combine(Value x, Value y, int64_t sign, int64_t &budget) {
   std::optional<AffineForm> a = formOf(x, budget);
   std::optional<AffineForm> b = a ? formOf(y, budget) : std::nullopt;
-  if (!b)
+  if (!b || !a->isLike(*b))
     return {};
+  a->bands = std::max(a->bands, b->bands);
   for (AffineForm::Term term : b->terms)
     a->terms.push_back({term.value, sign * term.sign});
   a->rows += sign * b->rows;
@@ -98,6 +99,7 @@ AffineForm AffineForm::minus(const AffineForm &other) const {
     else
       result.terms.push_back({term.value, -term.sign});
   }
+  result.bands = std::max(bands, other.bands);
   result.rows -= other.rows;
   result.columns -= other.columns;
   result.constant -= other.constant;
@@ -135,8 +137,10 @@ static std::optional<AffineForm> formOf(Value value, int64_t &budget) {
   return llvm::TypeSwitch<Operation *, std::optional<AffineForm>>(op)
       .Case([&](tile::CoordsOp coords) -> std::optional<AffineForm> {
         std::optional<AffineForm> offset = formOf(coords.getOffset(), budget);
-        if (offset)
+        if (offset) {
           (coords.getDim() == 0 ? offset->rows : offset->columns) += 1;
+          offset->bands = coords.getBands();
+        }
         return offset;
       })
       .Case([&](tensor::SplatOp splat) { return formOf(splat.getInput(), budget); })

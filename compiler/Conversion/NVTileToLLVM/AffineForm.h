@@ -26,8 +26,14 @@ struct AffineForm {
   };
   llvm::SmallVector<Term> terms;
   int64_t rows = 0, columns = 0, constant = 0;
+  /// Bands of the rows by which row and column are numbered (tile.coords); 0 where there is neither.
+  int64_t bands = 0;
 
-  /// This minus `other`, equal terms cancelled.
+  /// Whether rows and columns of both are numbered alike.
+  bool isLike(const AffineForm &other) const {
+    return bands == other.bands || !bands || !other.bands;
+  }
+  /// This minus `other`, which is like it, equal terms cancelled.
   AffineForm minus(const AffineForm &other) const;
 };
 

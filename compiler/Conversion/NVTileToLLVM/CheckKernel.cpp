@@ -23,7 +23,7 @@ using namespace flashc;
 
 namespace {
 
-constexpr int64_t kThreadsPerWarp = 32, kBlockRows = 16;
+constexpr int64_t kThreadsPerWarp = 32, kBlockRows = 16, kLeastRows = 8;
 
 bool isNumber(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() <= 64; }
 
@@ -101,9 +101,8 @@ private:
     bool movesMemory =
         isa<tile::LoadOp, tile::StoreOp, tile::GatherOp, nvtile::CopyOp, memref::DimOp,
             memref::LoadOp, memref::ViewOp, memref::CastOp, func::CallOp>(op);
-    bool readsStages =
-        isa<nvtile::AllocOp, nvtile::CopyOp, nvtile::ReadOp, nvtile::AllFiniteOp, nvtile::DotOp>(
-            op);
+    bool readsStages = isa<nvtile::AllocOp, nvtile::CopyOp, nvtile::ReadOp, nvtile::AllFiniteOp,
+                           nvtile::DotOp, nvtile::FoldOp>(op);
     for (OpOperand &operand : op.getOpOperands()) {
       Type type = operand.get().getType();
       bool isMisused = (isa<BaseMemRefType>(type) && !movesMemory) ||
@@ -128,9 +127,9 @@ private:
     if (auto shared = dyn_cast<nvtile::SharedType>(type)) {
       if (!isa<nvtile::AllocOp>(op))
         return op.emitOpError() << "expected shared memory from nvtile.alloc only";
-      bool isSmallest = shared.getRows() == kFewestKeys && !hasTensorCores(shared.getElementType());
-      if (shared.getRows() % kBlockRows != 0 && !isSmallest)
-        return op.emitOpError() << "expected rows that are a multiple of " << kBlockRows << ", got "
+      int64_t multiple = hasTensorCores(shared.getElementType()) ? kBlockRows : kLeastRows;
+      if (shared.getRows() % multiple != 0)
+        return op.emitOpError() << "expected rows that are a multiple of " << multiple << ", got "
                                 << type;
       return success();
     }
@@ -152,12 +151,13 @@ private:
     if (rows > warps || columns > warps || warps % (rows * columns) != 0)
       return op.emitOpError() << "expected a layout for the kernel's " << warps << " warps, got "
                               << type;
-    int64_t blockRows = isLines(tile) ? 1 : kBlockRows;
+    // Products on tensor cores ask for more (checkDot).
+    int64_t blockRows = isLines(tile) ? 1 : kLeastRows;
     if (tile.getDimSize(0) % (blockRows * rows) != 0)
       return op.emitOpError() << "expected rows that are a multiple of " << blockRows * rows << ", "
                               << blockRows << " for each warp, got " << type;
     // The division first: sizes may be as large as numbers are.
-    int64_t perThread = tile.getDimSize(0) / rows / (isLines(tile) ? 1 : kBlockRows / 2);
+    int64_t perThread = tile.getDimSize(0) / rows / blockRows;
     int64_t lanes = isLines(tile) ? kThreadsPerWarp : 4;
     int64_t width = tile.getRank() == 2 ? tile.getDimSize(1) / (lanes * columns) + 4 : 1;
     if (perThread > kMostTileElements || width > kMostTileElements ||
@@ -189,7 +189,7 @@ private:
     return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
         .Case<scf::ForOp, scf::IfOp, scf::YieldOp, func::ReturnOp, nvtile::BlockIdOp,
               nvtile::AllocOp, nvtile::CopyOp, nvtile::CommitOp, nvtile::BarrierOp, nvtile::ReadOp,
-              nvtile::AllFiniteOp, tile::AllOp, tile::StoreOp, tile::LoadOp, tile::CoordsOp,
+              nvtile::AllFiniteOp, nvtile::FoldOp, tile::AllOp, tile::StoreOp, tile::LoadOp,
               tensor::SplatOp, memref::ViewOp, memref::CastOp, memref::LoadOp>(
             [](auto) { return success(); })
         .Case<nvtile::LaunchDependentsOp, nvtile::WaitPrerequisitesOp>(
@@ -212,6 +212,27 @@ private:
           if (elements && (!isa<DenseElementsAttr>(elements) || !elements.isSplat()))
             return constant.emitOpError() << "expected a tile of one constant";
           return success();
+        })
+        .Case([&](tile::CoordsOp coords) -> LogicalResult {
+          auto type = cast<RankedTensorType>(coords.getResult().getType());
+          int64_t bands = coords.getBands();
+          if (bands == 1 || (areBands(type, bands) && warpsOf(type).second == 1 &&
+                             isBandWidth(type.getDimSize(1), !isForFMA)))
+            return success();
+          return coords.emitOpError() << "expected bands with warps of their own and columns that "
+                                         "are a multiple of "
+                                      << kBlockRows << ", got " << bands << " in " << type;
+        })
+        .Case([&](tile::RepeatOp repeat) -> LogicalResult {
+          auto from = cast<RankedTensorType>(repeat.getSource().getType());
+          auto to = cast<RankedTensorType>(repeat.getResult().getType());
+          int64_t bands = to.getDimSize(0) / from.getDimSize(0);
+          if (areBands(to, bands) && !isLines(from) &&
+              warpsOf(to).first == bands * warpsOf(from).first)
+            return success();
+          return repeat.emitOpError()
+                 << "expected fragments, and " << bands << " times the warps along the rows, got "
+                 << from << " and " << to;
         })
         .Case([&](tile::BroadcastOp broadcast) {
           return sameRows(op, broadcast.getSource(), broadcast.getResult());
@@ -236,7 +257,32 @@ private:
                             << a.getType() << " and " << b.getType();
   }
 
+  /// Whether every band of a tile's rows has warps of its own.
+  bool areBands(RankedTensorType tile, int64_t bands) {
+    return !isLines(tile) && warpsOf(tile).first % bands == 0;
+  }
+
+  /// Keys of a band: whole blocks of products.
+  static bool isBandWidth(int64_t keys, bool isOnTensorCores) {
+    return keys % kBlockRows == 0 || (keys == kFewestKeys && !isOnTensorCores);
+  }
+
+  LogicalResult checkBands(nvtile::DotOp dot) {
+    int64_t bands = dot.getBands();
+    auto b = cast<nvtile::SharedType>(dot.getB().getType());
+    auto result = cast<RankedTensorType>(dot.getResult().getType());
+    if (!areBands(result, bands) ||
+        !isBandWidth(b.getRows() / bands, hasTensorCores(b.getElementType())))
+      return dot.emitOpError() << "expected bands with warps of their own, and of rows of b that "
+                                  "are a multiple of "
+                               << kBlockRows << ", got " << bands << " for " << b << " and "
+                               << result;
+    return success();
+  }
+
   LogicalResult checkDot(nvtile::DotOp dot) {
+    if (dot.getBands() > 1 && failed(checkBands(dot)))
+      return failure();
     Type element = cast<nvtile::SharedType>(dot.getB().getType()).getElementType();
     bool isOnTensorCores = hasTensorCores(element);
     if (!isOnTensorCores && !element.isBF16() && !element.isF32())
@@ -245,6 +291,9 @@ private:
       return dot.emitOpError() << "expected products on FMA units with tiles of " << kFewestKeys
                                << " keys, got elements of " << element;
     auto result = cast<RankedTensorType>(dot.getResult().getType());
+    if (isOnTensorCores && result.getDimSize(0) / warpsOf(result).first % kBlockRows != 0)
+      return dot.emitOpError() << "expected rows of a warp that are a multiple of " << kBlockRows
+                               << " on tensor cores, got " << result;
     if (dot.getTransposeB() && warpsOf(result).second != 1)
       return dot.emitOpError() << "expected rows of scores that are whole in a warp, got "
                                << result;
@@ -252,7 +301,12 @@ private:
     if (isOperandTile(dot.getA()) && !isOnTensorCores)
       return dot.emitOpError() << "expected a left operand that is no nvtile.operand where "
                                   "products run on FMA units";
-    if (a && (failed(sameRows(*dot, dot.getA(), dot.getResult())) || warpsOf(a).second != 1))
+    // The rows of a are those of the result or of one of its bands.
+    bool isBand = a && a.getDimSize(0) != result.getDimSize(0);
+    if (isBand && (isLines(a) || warpsOf(a).first * dot.getBands() != warpsOf(result).first))
+      return dot.emitOpError() << "expected left rows over the warps of a band, got " << a;
+    if (a && ((!isBand && failed(sameRows(*dot, dot.getA(), dot.getResult()))) ||
+              warpsOf(a).second != 1))
       return dot.emitOpError() << "expected left rows that are whole in a warp, got " << a;
     if (Value keep = dot.getKeep()) {
       auto kept = cast<RankedTensorType>(keep.getType());
@@ -307,7 +361,8 @@ private:
   }
 
   static bool hasFewestKeys(flash::ScheduleAttr schedule) {
-    return schedule.getTile()[1] == kFewestKeys && schedule.getMicro()[1] == kFewestKeys;
+    return schedule.getTile()[1] == schedule.getBands() * kFewestKeys &&
+           schedule.getMicro()[1] == kFewestKeys;
   }
 
   func::FuncOp kernel;

@@ -31,7 +31,8 @@ ThreadTile::ThreadTile(RankedTensorType type)
     columnWarps = isMatrix ? fragment.getColumnWarps() : 1;
   }
   warpRows = type.getDimSize(0) / rowWarps;
-  rowBlocks = warpRows / 16;
+  blockRows = warpRows % 16 == 0 ? 2 : 1;
+  rowBlocks = warpRows / (8 * blockRows);
   int64_t slices = isMatrix ? (type.getDimSize(1) + 15) / 16 : 0;
   warpColumns = (slices + columnWarps - 1) / columnWarps * 16;
   if (isMatrix && columnWarps == 1 && type.getDimSize(1) <= 8)
@@ -139,6 +140,10 @@ LogicalResult Distributor::lower(Operation &op) {
       })
       .Case([&](nvtile::ReadOp read) {
         lowerRead(read);
+        return success();
+      })
+      .Case([&](nvtile::FoldOp fold) {
+        lowerFold(fold);
         return success();
       })
       .Case([&](nvtile::AllFiniteOp finite) {
@@ -316,6 +321,7 @@ Value Distributor::compute(Value tile, unsigned e) {
       })
       .Case([&](tensor::SplatOp splat) { return scalar(splat.getInput()); })
       .Case([&](tile::BroadcastOp broadcast) { return get(broadcast.getSource(), shape.rowOf(e)); })
+      .Case([&](tile::RepeatOp repeat) { return get(repeat.getSource(), e); })
       .Case([&](tile::CoordsOp coords) { return computeCoordinate(coords, e); })
       .Case([&](tile::ReduceOp reduce) { return computeReduction(reduce, e); })
       .Case([&](tile::LoadOp load) { return computeLoad(load, e); })
@@ -361,17 +367,7 @@ Value Distributor::computeElementwise(Operation *op, unsigned e) {
 Value Distributor::computeReduction(tile::ReduceOp op, unsigned row) {
   Value source = op.getSource();
   ThreadTile tile(cast<RankedTensorType>(source.getType()));
-  auto combine = [&](Value x, Value y) -> Value {
-    switch (op.getKind()) {
-    case tile::ReduceKind::Sum:
-      return arith::AddFOp::create(b, t.loc, x, y);
-    case tile::ReduceKind::MaxNum:
-      return arith::MaxNumFOp::create(b, t.loc, x, y);
-    case tile::ReduceKind::Max:
-      return arith::MaximumFOp::create(b, t.loc, x, y);
-    }
-    llvm_unreachable("a kind of reduction");
-  };
+  auto combine = [&](Value x, Value y) { return t.reduce(op.getKind(), x, y); };
   SmallVector<Value> values;
   int64_t columns = cast<RankedTensorType>(source.getType()).getDimSize(1);
   for (unsigned e = 0; e < tile.size(); ++e) {

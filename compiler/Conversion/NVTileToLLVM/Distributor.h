@@ -28,14 +28,17 @@
 namespace flashc {
 
 /// The part of a register tile that one thread holds, by its encoding. Of fragments: `rowBlocks` blocks of 16 rows
-/// with two of the thread's rows each and, at rank 2, `columnBlocks` blocks of 8 columns with two of its columns each;
-/// element ((m, n), i) is row 16 m + 8 (i / 2), column 8 n + i mod 2, from the thread's first row and column. Of lines:
+/// with two of the thread's rows each (of 8 rows with one, where a warp has an odd number of 8 rows) and, at rank 2,
+/// `columnBlocks` blocks of 8 columns with two of its columns each; element ((m, n), i) is row 16 m + 8 (i / 2), column
+/// 8 n + i mod 2, from the thread's first row and column. Of lines:
 /// all rows of the warp and, at rank 2, `laneColumns` columns; element (m, n) is row m, column 32 n.
 struct ThreadTile {
   explicit ThreadTile(mlir::RankedTensorType type);
 
   bool isMatrix, isLines;
   int64_t rowBlocks, columnBlocks;
+  /// Rows of a block that are the thread's.
+  int64_t blockRows = 2;
   /// Rows of a warp, and columns of one, rounded up to 16; of tiles of at most 8 columns to 8.
   int64_t warpRows, warpColumns;
   int64_t rowWarps, columnWarps;
@@ -45,20 +48,26 @@ struct ThreadTile {
   unsigned size() const {
     if (isLines)
       return warpRows * (isMatrix ? laneColumns : 1);
-    return rowBlocks * (isMatrix ? columnBlocks * 4 : 2);
+    return rows() * (isMatrix ? columnBlocks * 2 : 1);
   }
-  unsigned element(int64_t m, int64_t n, int64_t i) const { return (m * columnBlocks + n) * 4 + i; }
+  unsigned element(int64_t m, int64_t n, int64_t i) const {
+    return (m * columnBlocks + n) * 2 * blockRows + i;
+  }
+  /// Of fragments: the thread's rows, and its first element of row r in block n of columns.
+  int64_t rows() const { return rowBlocks * blockRows; }
+  unsigned elementOfRow(int64_t r, int64_t n) const {
+    return element(r / blockRows, n, r % blockRows * 2);
+  }
   /// The number of the row, among the thread's, that an element lies in.
   unsigned rowOf(unsigned e) const {
     if (isLines)
       return isMatrix ? e / laneColumns : e;
-    return isMatrix ? e / 4 / columnBlocks * 2 + e % 4 / 2 : e;
+    unsigned ofBlock = 2 * blockRows;
+    return isMatrix ? e / ofBlock / columnBlocks * blockRows + e % ofBlock / 2 : e;
   }
-  int64_t rowOffset(unsigned e) const {
-    return isLines ? rowOf(e) : rowOf(e) / 2 * 16 + rowOf(e) % 2 * 8;
-  }
+  int64_t rowOffset(unsigned e) const { return isLines ? rowOf(e) : rowOf(e) * 8; }
   int64_t columnOffset(unsigned e) const {
-    return isLines ? e % laneColumns * kWarpSize : e / 4 % columnBlocks * 8 + e % 2;
+    return isLines ? e % laneColumns * kWarpSize : e / (2 * blockRows) % columnBlocks * 8 + e % 2;
   }
 };
 
@@ -167,9 +176,15 @@ private:
   /// The scalar that a value without a tile has become.
   mlir::Value scalar(mlir::Value value) { return scalars.lookup(value); }
 
-  /// The thread's first row of a tile, and its first column; index.
-  mlir::Value firstRow(const ThreadTile &tile);
-  mlir::Value firstColumn(const ThreadTile &tile);
+  /// The thread's first row of a tile, and its first column; index. With bands of rows, the row is that in its band, and
+  /// columns go on from band to band (tile.coords).
+  mlir::Value firstRow(const ThreadTile &tile, int64_t bands = 1);
+  mlir::Value firstColumn(const ThreadTile &tile, int64_t bands = 1);
+  /// The band that the thread's rows lie in; i32.
+  mlir::Value bandOf(const ThreadTile &tile, int64_t bands);
+
+  /// Reduces bands of rows through shared memory (Fold.cpp).
+  void lowerFold(nvtile::FoldOp op);
 
   //===--- Memory (Memory.cpp) ---===//
 
@@ -314,6 +329,8 @@ private:
   /// Elements (row, column) and on of a shared buffer, in f32; the column is a multiple of the count.
   llvm::SmallVector<mlir::Value> loadTerms(mlir::Value buffer, mlir::Value stage, mlir::Value row,
                                            mlir::Value column, int64_t count);
+  /// The row of b that the first term of the thread's band is multiplied with; i32.
+  mlir::Value firstTerm(nvtile::DotOp op);
   /// Term k of columns `column`, which is even, and `column` + 1 of a right operand.
   llvm::SmallVector<mlir::Value> rightPair(nvtile::DotOp op, mlir::Value stage, mlir::Value k,
                                            mlir::Value column);

@@ -53,6 +53,15 @@ SmallVector<Value> Distributor::rightPair(nvtile::DotOp op, Value stage, Value k
           loadTerms(op.getB(), stage, t.add(column, 1), k, 1).front()};
 }
 
+Value Distributor::firstTerm(nvtile::DotOp op) {
+  int64_t bands = op.getBands();
+  if (bands == 1 || op.getTransposeB())
+    return t.constant(0);
+  ThreadTile tile(cast<RankedTensorType>(op.getResult().getType()));
+  int64_t rows = cast<nvtile::SharedType>(op.getB().getType()).getRows();
+  return t.mul(bandOf(tile, bands), rows / bands);
+}
+
 Value Distributor::spillLeft(nvtile::DotOp op) {
   auto type = cast<RankedTensorType>(op.getA().getType());
   ThreadTile tile(type);
@@ -86,14 +95,14 @@ SmallVector<SmallVector<Value>> Distributor::keepBits(Value keep) {
   ThreadTile tile(cast<RankedTensorType>(keep.getType()));
   constexpr int64_t blocksPerWord = kWordBits / 8;
   Value firstColumn = t.mul(t.rem(t.threadId(), 4), 2);
-  SmallVector<SmallVector<Value>> rows(tile.rowBlocks * 2);
+  SmallVector<SmallVector<Value>> rows(tile.rows());
   for (auto [r, words] : llvm::enumerate(rows))
     for (int64_t from = 0; from < tile.columnBlocks; from += blocksPerWord) {
       Value word = t.constant(0);
       for (int64_t n = from; n < std::min(from + blocksPerWord, tile.columnBlocks); ++n)
         for (int64_t i = 0; i < 2; ++i) {
           Value bit = t.constant(static_cast<int32_t>(1u << ((n - from) * 8 + i)));
-          Value kept = get(keep, tile.element(r / 2, n, r % 2 * 2 + i));
+          Value kept = get(keep, tile.elementOfRow(r, n) + i);
           word = t.bitOr(word, t.select(kept, bit, t.constant(0)));
         }
       word = arith::ShLIOp::create(b, t.loc, word, firstColumn);
@@ -127,8 +136,13 @@ void Distributor::computeFMAProduct(nvtile::DotOp op) {
   SmallVector<Value> acc = initial(op);
   Value stage = scalar(op.getStage());
   Value aStage = op.getAStage() ? scalar(op.getAStage()) : Value();
-  Value row0 = t.toI32(firstRow(tile)), column0 = t.toI32(firstColumn(tile));
-  int64_t terms = op.getTransposeB() ? right.getPaddedColumns() : right.getRows();
+  // The columns of scores are rows of b, those of the thread's band; else its terms are.
+  int64_t bands = op.getBands();
+  Value row0 =
+      t.toI32(firstRow(tile, leftType ? tile.rowWarps * tile.warpRows / leftType.getRows() : 1));
+  Value column0 = t.toI32(firstColumn(tile, op.getTransposeB() ? bands : 1));
+  int64_t terms = op.getTransposeB() ? right.getPaddedColumns() : right.getRows() / bands;
+  Value term0 = firstTerm(op);
 
   auto loop = scf::ForOp::create(b, t.loc, t.indexConstant(0), t.indexConstant(terms),
                                  t.indexConstant(kTerms), acc);
@@ -139,8 +153,8 @@ void Distributor::computeFMAProduct(nvtile::DotOp op) {
     SmallVector<SmallVector<Value>> a, kept; // per row, the terms
     for (ArrayRef<Value> words : keep)
       kept.push_back(keptTerms(words, k, kTerms));
-    for (int64_t r = 0; r < tile.rowBlocks * 2; ++r) {
-      int64_t offset = r / 2 * 16 + r % 2 * 8;
+    for (int64_t r = 0; r < tile.rows(); ++r) {
+      int64_t offset = r * 8;
       if (leftType) {
         a.push_back(loadTerms(op.getA(), aStage, t.add(row0, offset), k, kTerms));
         continue;
@@ -162,15 +176,15 @@ void Distributor::computeFMAProduct(nvtile::DotOp op) {
         y.resize(2);
         Value column = t.add(column0, n * 8);
         for (int64_t term = 0; term < kTerms; ++term) {
-          SmallVector<Value> pair = rightPair(op, stage, t.add(k, term), column);
+          SmallVector<Value> pair = rightPair(op, stage, t.add(t.add(term0, k), term), column);
           y[0].push_back(pair[0]);
           y[1].push_back(pair[1]);
         }
       }
       for (int64_t term = 0; term < kTerms; ++term)
-        for (int64_t r = 0; r < tile.rowBlocks * 2; ++r)
+        for (int64_t r = 0; r < tile.rows(); ++r)
           for (int64_t j = 0; j < 2; ++j)
-            accumulate(tile.element(r / 2, n, r % 2 * 2 + j), r, term, y[j][term]);
+            accumulate(tile.elementOfRow(r, n) + j, r, term, y[j][term]);
     }
     scf::YieldOp::create(b, t.loc, sums);
   }

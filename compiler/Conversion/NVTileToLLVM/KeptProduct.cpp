@@ -57,7 +57,7 @@ SmallVector<Value> Distributor::leftTerm(nvtile::DotOp op, const Fragments &p, V
   Value lane = t.add(firstLane, t.div(inBlock, 2));
   Value shift = t.mul(t.rem(k, 2), 16);
   SmallVector<Value> rows;
-  for (int64_t r = 0; r < tile.rowBlocks * 2; ++r) {
+  for (int64_t r = 0; r < tile.rows(); ++r) {
     Value word;
     for (int64_t n = sliceCount(op) * 2; n-- > 0;) {
       Value other = p[n / 2 * tile.rowBlocks + r / 2][n % 2 * 2 + r % 2];
@@ -77,7 +77,8 @@ SmallVector<Value> Distributor::multiplyTerms(nvtile::DotOp op, ValueRange acc,
   auto right = cast<nvtile::SharedType>(op.getB().getType());
   SmallVector<SmallVector<Value>> keep = keepBits(op.getKeep());
   Value stage = scalar(op.getStage()), column0 = t.toI32(firstColumn(tile));
-  int64_t terms = op.getTransposeB() ? right.getColumns() : right.getRows();
+  int64_t terms = op.getTransposeB() ? right.getColumns() : right.getRows() / op.getBands();
+  Value term0 = firstTerm(op);
   auto loop = scf::ForOp::create(b, t.loc, t.indexConstant(0), t.indexConstant(terms),
                                  t.indexConstant(1), acc);
   OpBuilder::InsertionGuard guard(b);
@@ -94,13 +95,14 @@ SmallVector<Value> Distributor::multiplyTerms(nvtile::DotOp op, ValueRange acc,
     kept.push_back(keptTerms(words, k, 1).front());
   SmallVector<Value> sums(loop.getRegionIterArgs());
   for (int64_t n = 0; n < tile.columnBlocks; ++n)
-    for (auto [j, y] : llvm::enumerate(rightPair(op, stage, k, t.add(column0, n * 8)))) {
+    for (auto [j, y] :
+         llvm::enumerate(rightPair(op, stage, t.add(term0, k), t.add(column0, n * 8)))) {
       // A weight that underflowed is not 0: an infinity counts where it is kept.
       Value isSpecial = arith::CmpFOp::create(
           b, t.loc, arith::CmpFPredicate::UEQ, math::AbsFOp::create(b, t.loc, y),
           t.f32Constant(std::numeric_limits<float>::infinity()));
-      for (int64_t r = 0; r < tile.rowBlocks * 2; ++r) {
-        Value &sum = sums[tile.element(r / 2, n, r % 2 * 2 + j)];
+      for (int64_t r = 0; r < tile.rows(); ++r) {
+        Value &sum = sums[tile.elementOfRow(r, n) + j];
         Value weight = t.select(isSpecial, wholes[r], weights[r]);
         sum = t.select(kept[r], math::FmaOp::create(b, t.loc, weight, y, sum), sum);
       }

@@ -12,16 +12,21 @@
 using namespace mlir;
 using namespace flashc;
 
-Value Distributor::firstRow(const ThreadTile &tile) {
+Value Distributor::bandOf(const ThreadTile &tile, int64_t bands) {
+  Value warp = t.div(t.threadId(), kWarpSize);
+  return t.div(t.rem(warp, tile.rowWarps), tile.rowWarps / bands);
+}
+
+Value Distributor::firstRow(const ThreadTile &tile, int64_t bands) {
   Value thread = t.threadId();
   Value warp = t.div(thread, kWarpSize), lane = t.rem(thread, kWarpSize);
-  Value row = t.mul(t.rem(warp, tile.rowWarps), tile.warpRows);
+  Value row = t.mul(t.rem(warp, tile.rowWarps / bands), tile.warpRows);
   if (!tile.isLines)
     row = t.add(row, t.div(lane, 4));
   return arith::IndexCastUIOp::create(b, t.loc, t.index, row);
 }
 
-Value Distributor::firstColumn(const ThreadTile &tile) {
+Value Distributor::firstColumn(const ThreadTile &tile, int64_t bands) {
   Value thread = t.threadId();
   Value column = tile.isLines ? t.rem(thread, kWarpSize) : t.mul(t.rem(thread, 4), 2);
   if (tile.columnWarps > 1) {
@@ -29,6 +34,8 @@ Value Distributor::firstColumn(const ThreadTile &tile) {
     Value part = t.rem(t.div(warp, tile.rowWarps), tile.columnWarps);
     column = t.add(column, t.mul(part, tile.warpColumns));
   }
+  if (bands > 1)
+    column = t.add(column, t.mul(bandOf(tile, bands), tile.warpColumns));
   return arith::IndexCastUIOp::create(b, t.loc, t.index, column);
 }
 
@@ -44,7 +51,8 @@ Value Distributor::computeCoordinate(tile::CoordsOp op, unsigned e) {
   // The first element's coordinate is kept beside the elements.
   Value first = lookup(result, tile.size());
   if (!first) {
-    first = t.indexAdd(scalar(op.getOffset()), isRow ? firstRow(tile) : firstColumn(tile));
+    first = t.indexAdd(scalar(op.getOffset()),
+                       isRow ? firstRow(tile, op.getBands()) : firstColumn(tile, op.getBands()));
     define(result, tile.size(), first);
   }
   int64_t offset = isRow ? tile.rowOffset(e) : tile.columnOffset(e);
@@ -66,7 +74,7 @@ static std::optional<AffineForm> negativeForm(arith::CmpIOp op) {
     return {};
   std::optional<AffineForm> x = affineForm(op.getLhs());
   std::optional<AffineForm> y = x ? affineForm(op.getRhs()) : std::nullopt;
-  if (!y)
+  if (!y || !x->isLike(*y))
     return {};
   AffineForm form = isLess ? x->minus(*y) : y->minus(*x);
   if (predicate == Predicate::sle || predicate == Predicate::sge)
@@ -93,8 +101,9 @@ Distributor::PositionBound Distributor::boundOf(Value comparison, const AffineFo
     };
     for (AffineForm::Term term : form.terms)
       add(scalar(term.value), term.sign);
-    add(firstRow(tile), form.rows);
-    add(firstColumn(tile), form.columns);
+    int64_t bands = std::max<int64_t>(form.bands, 1);
+    add(firstRow(tile, bands), form.rows);
+    add(firstColumn(tile, bands), form.columns);
     auto bound = [&](int64_t value) {
       return arith::ConstantOp::create(b, t.loc, b.getI64IntegerAttr(value));
     };
@@ -174,7 +183,7 @@ Value Distributor::mayKeep(Value keep) {
   // The thread's element that is the likeliest to hold has the smallest sum.
   const PositionBound &bound = bounds->front();
   ThreadTile tile(cast<RankedTensorType>(keep.getType()));
-  int64_t offset = bound.rows < 0 ? bound.rows * ((tile.rowBlocks - 1) * 16 + 8) : 0;
+  int64_t offset = bound.rows < 0 ? bound.rows * (tile.rows() - 1) * 8 : 0;
   if (tile.isMatrix && bound.columns < 0)
     offset += bound.columns * ((tile.columnBlocks - 1) * 8 + 1);
   Value holds = t.less(bound.first, t.constant(-offset));

@@ -33,7 +33,7 @@ static ThreadTile resultTile(nvtile::DotOp op) {
 
 int64_t Distributor::sliceCount(nvtile::DotOp op) {
   auto b = cast<nvtile::SharedType>(op.getB().getType());
-  int64_t terms = op.getTransposeB() ? b.getColumns() : b.getRows();
+  int64_t terms = op.getTransposeB() ? b.getColumns() : b.getRows() / op.getBands();
   return (terms + kSlice - 1) / kSlice;
 }
 
@@ -95,7 +95,8 @@ SmallVector<Value> Distributor::leftFragment(nvtile::DotOp op, int64_t m, int64_
   if (auto type = dyn_cast<nvtile::SharedType>(a.getType())) {
     ThreadTile tile = resultTile(op);
     Value thread = t.threadId(), lane = t.rem(thread, kWarpSize);
-    Value warpRow = t.mul(t.rem(t.div(thread, kWarpSize), tile.rowWarps), tile.warpRows);
+    int64_t rowWarps = type.getRows() / tile.warpRows; // of a band where a has but one
+    Value warpRow = t.mul(t.rem(t.div(thread, kWarpSize), rowWarps), tile.warpRows);
     Value row = t.add(warpRow, t.rem(lane, kSlice));
     return loadMatrix(a, scalar(op.getAStage()), row, t.div(lane, kSlice), m * kSlice, slice * 2,
                       /*isTransposed=*/false, /*isChunkSmall=*/true);
@@ -117,6 +118,10 @@ SmallVector<Value> Distributor::rightFragment(nvtile::DotOp op, int64_t n, int64
   Value thread = t.threadId(), lane = t.rem(thread, kWarpSize);
   Value low = t.rem(lane, 8), second = t.rem(t.div(lane, 8), 2), third = t.div(lane, 16);
   ThreadTile tile = resultTile(op);
+  if (int64_t bands = op.getBands(); bands > 1) {
+    int64_t rows = cast<nvtile::SharedType>(op.getB().getType()).getRows() / bands;
+    low = t.add(low, t.mul(bandOf(tile, bands), rows));
+  }
   if (op.getTransposeB()) // rows are columns of the result
     return loadMatrix(op.getB(), scalar(op.getStage()), t.add(low, t.mul(third, 8)), second,
                       n * kSlice, slice * 2, /*isTransposed=*/false, /*isChunkSmall=*/true);

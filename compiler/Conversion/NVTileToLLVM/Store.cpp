@@ -23,10 +23,9 @@ void Distributor::lowerStore(tile::StoreOp op) {
   if (!hasChunks)
     return storeElements(op);
   SmallVector<Value> words;
-  for (int64_t r = 0; r < tile.rowBlocks * 2; ++r)
+  for (int64_t r = 0; r < tile.rows(); ++r)
     for (int64_t n = 0; n < tile.columnBlocks; ++n)
-      words.push_back(packPair(op.getTile(), tile.element(r / 2, n, r % 2 * 2),
-                               tile.element(r / 2, n, r % 2 * 2 + 1)));
+      words.push_back(packPair(op.getTile(), tile.elementOfRow(r, n), tile.elementOfRow(r, n) + 1));
   Value chunked = isChunked(memory, op.getDims()[1]);
   auto branch = scf::IfOp::create(b, t.loc, chunked, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -66,7 +65,7 @@ void Distributor::storeChunks(tile::StoreOp op, ArrayRef<Value> words) {
       arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne, t.bitAnd(lane, 1), t.constant(0));
   Value isHigh =
       arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne, t.bitAnd(lane, 2), t.constant(0));
-  for (int64_t r = 0; r < tile.rowBlocks * 2; ++r)
+  for (int64_t r = 0; r < tile.rows(); ++r)
     for (int64_t n = 0; n < tile.columnBlocks; n += 4) {
       SmallVector<Value> w(words.slice(r * tile.columnBlocks + n, 4));
       // A transpose of 4 x 4 words in two rounds: first by pairs of lanes, then by pairs of pairs.
@@ -96,7 +95,7 @@ void Distributor::storeHalves(tile::StoreOp op, ValueRange words) {
   ThreadTile tile = storedTile(op);
   Type element = memoryOf(op.getDest()).elementType;
   // A turn per row, to which the words of the next are handed on: the code of one row is enough.
-  auto loop = scf::ForOp::create(b, t.loc, t.indexConstant(0), t.indexConstant(tile.rowBlocks * 2),
+  auto loop = scf::ForOp::create(b, t.loc, t.indexConstant(0), t.indexConstant(tile.rows()),
                                  t.indexConstant(1), words);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());

@@ -59,6 +59,18 @@ Value ThreadBuilder::select(Value c, Value x, Value y) {
   return b.createOrFold<arith::SelectOp>(loc, c, x, y);
 }
 
+Value ThreadBuilder::reduce(tile::ReduceKind kind, Value x, Value y) {
+  switch (kind) {
+  case tile::ReduceKind::Sum:
+    return arith::AddFOp::create(b, loc, x, y);
+  case tile::ReduceKind::MaxNum:
+    return arith::MaxNumFOp::create(b, loc, x, y);
+  case tile::ReduceKind::Max:
+    return arith::MaximumFOp::create(b, loc, x, y);
+  }
+  llvm_unreachable("a kind of reduction");
+}
+
 Value ThreadBuilder::f32Constant(float value) {
   return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
 }

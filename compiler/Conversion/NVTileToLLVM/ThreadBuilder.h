@@ -11,6 +11,7 @@
 #define FLASHC_COMPILER_CONVERSION_NVTILETOLLVM_THREADBUILDER_H
 
 #include "compiler/Target/TargetInfo.h"
+#include "dialects/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -61,6 +62,8 @@ public:
 
   //===--- f32 ---===//
   mlir::Value f32Constant(float value);
+  /// A step of a reduction.
+  mlir::Value reduce(tile::ReduceKind kind, mlir::Value x, mlir::Value y);
 
   //===--- Addresses ---===//
   /// `pointer` (global) plus `offset` elements of `type`.

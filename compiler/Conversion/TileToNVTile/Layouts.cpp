@@ -75,6 +75,8 @@ private:
         unite(dot.getKeep(), dot.getA());
       return;
     }
+    if (isa<tile::FoldOp>(op))
+      return;
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       for (unsigned i = 0; i < loop.getNumResults(); ++i) {
         unite(loop.getInitArgs()[i], loop.getRegionIterArg(i));
@@ -109,7 +111,7 @@ private:
   }
 
   bool isWhole(Value value) {
-    if (warps.columns == 1 || !isMatrix(value))
+    if (!isMatrix(value))
       return true;
     return llvm::any_of(whole, [&](Value other) {
       return other == value ||
@@ -127,8 +129,10 @@ private:
   Attribute layoutOf(Value value, int64_t rows) {
     if (areLines)
       return nvtile::LinesAttr::get(kernel.getContext(), std::gcd(rows, warps.count()));
-    return nvtile::FragmentAttr::get(kernel.getContext(), warps.rows,
-                                     isWhole(value) ? 1 : warps.columns);
+    int64_t bands = rows == warps.bands * warps.tileRows ? warps.bands : 1;
+    int64_t columns = warps.columns * (warps.bands / bands);
+    return nvtile::FragmentAttr::get(kernel.getContext(), warps.rows * bands,
+                                     isWhole(value) ? 1 : columns);
   }
 
   func::FuncOp kernel;

@@ -16,10 +16,11 @@
 namespace flashc {
 
 /// Warps of a block: along the rows of all tiles, and along the columns of those that are no left operand of a
-/// product. Left operands are whole in each warp that works on their rows.
+/// product. Left operands are whole in each warp that works on their rows. Tiles with `bands` times `tileRows` rows have
+/// warps for each band; in other tiles these lie along the columns.
 struct WarpGrid {
-  int64_t rows = 1, columns = 1;
-  int64_t count() const { return rows * columns; }
+  int64_t rows = 1, columns = 1, bands = 1, tileRows = 0;
+  int64_t count() const { return rows * columns * bands; }
 };
 
 /// Sets the encodings of all tiles in `kernel`.

@@ -153,6 +153,27 @@ Value SharedBuffers::get(tile::LoadOp load, int64_t stages, unsigned n) {
   return made;
 }
 
+Value SharedBuffers::getOwn(Location loc, nvtile::SharedType type) {
+  OpBuilder b = OpBuilder::atBlockBegin(&entry);
+  total += type.getBytes();
+  return nvtile::AllocOp::create(b, loc, type, Value());
+}
+
+Value SharedBuffers::getOver(Location loc, nvtile::SharedType type) {
+  nvtile::AllocOp largest;
+  auto bytesOf = [](nvtile::AllocOp buffer) {
+    return cast<nvtile::SharedType>(buffer.getResult().getType()).getBytes();
+  };
+  for (auto alloc : entry.getOps<nvtile::AllocOp>())
+    if (!alloc.getOver() && (!largest || bytesOf(alloc) > bytesOf(largest)))
+      largest = alloc;
+  if (!largest || bytesOf(largest) < type.getBytes())
+    return getOwn(loc, type);
+  OpBuilder b(entry.getParentOp()->getContext());
+  b.setInsertionPointAfter(largest);
+  return nvtile::AllocOp::create(b, loc, type, largest.getResult());
+}
+
 SmallVector<Value> flashc::placeOf(tile::LoadOp load) {
   SmallVector<Value> place(load.getOffsets());
   if (load.getTable())

@@ -55,6 +55,10 @@ public:
   /// A buffer for the tile of `load`, the n-th of its chain, with so many stages. Chains follow one another, so that
   /// their n-th buffers may share memory.
   mlir::Value get(tile::LoadOp load, int64_t stages, unsigned n);
+  /// A buffer of `type` over the largest one where that has the room: for what comes after all chains.
+  mlir::Value getOver(mlir::Location loc, nvtile::SharedType type);
+  /// One of its own.
+  mlir::Value getOwn(mlir::Location loc, nvtile::SharedType type);
   int64_t bytes() const { return total; }
 
 private:

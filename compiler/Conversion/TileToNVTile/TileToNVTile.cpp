@@ -34,10 +34,12 @@ public:
   LogicalResult run() {
     if (!isRescue() && failed(takeGrid()))
       return failure();
-    warps = {schedule.getTile()[0] / schedule.getMicro()[0], schedule.getAcross()};
+    warps = {schedule.getTile()[0] / schedule.getMicro()[0], schedule.getAcross(),
+             schedule.getBands(), schedule.getTile()[0]};
     shareTiles();
     assignLayouts(kernel, warps);
     replaceProducts();
+    replaceFolds();
     kernel->setAttr(nvtile::kThreadsAttrName, b().getI64IntegerAttr(warps.count() * kWarpSize));
     kernel->setAttr(nvtile::kSharedBytesAttrName, b().getI64IntegerAttr(buffers.bytes()));
     if (schedule.getBlocks())
@@ -156,9 +158,10 @@ private:
         finite = arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1);
       else if (dot.getKeep())
         finite = nvtile::AllFiniteOp::create(builder, loc, builder.getI1Type(), b.buffer, b.stage);
-      auto product = nvtile::DotOp::create(builder, loc, dot.getResult().getType(), a, b.buffer,
-                                           b.stage, aStage, dot.getInit(), dot.getKeep(), finite,
-                                           dot.getTransposeB(), dot.getIdleRows());
+      auto product =
+          nvtile::DotOp::create(builder, loc, dot.getResult().getType(), a, b.buffer, b.stage,
+                                aStage, dot.getInit(), dot.getKeep(), finite,
+                                dot.getTransposeBAttr(), dot.getIdleRowsAttr(), dot.getBandsAttr());
       dot.replaceAllUsesWith(product.getResult());
       dot.erase();
     }
@@ -166,6 +169,29 @@ private:
       if (shared.contains(load.getTile()))
         load.erase();
     });
+  }
+
+  /// Rows are exchanged through memory of their own, which is little, tiles through that of keys or values once no
+  /// thread needs these any more: the threads meet before the first fold of a block, and in each.
+  void replaceFolds() {
+    SmallVector<tile::FoldOp> folds;
+    kernel.walk([&](tile::FoldOp fold) { folds.push_back(fold); });
+    llvm::SmallPtrSet<Block *, 4> begun;
+    for (tile::FoldOp fold : folds) {
+      OpBuilder builder(fold);
+      Location loc = fold.getLoc();
+      if (begun.insert(fold->getBlock()).second)
+        nvtile::BarrierOp::create(builder, loc);
+      auto source = cast<RankedTensorType>(fold.getSource().getType());
+      auto result = cast<RankedTensorType>(fold.getResult().getType());
+      nvtile::SharedType memory = nvtile::FoldOp::memoryFor(source, result);
+      Value through =
+          source.getRank() == 2 ? buffers.getOver(loc, memory) : buffers.getOwn(loc, memory);
+      auto made =
+          nvtile::FoldOp::create(builder, loc, result, fold.getKind(), fold.getSource(), through);
+      fold.replaceAllUsesWith(made.getResult());
+      fold.erase();
+    }
   }
 
   /// Numbers of buffers under which tiles that are loaded once are kept apart from those of chains.

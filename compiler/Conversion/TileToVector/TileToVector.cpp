@@ -33,6 +33,9 @@ public:
       if (op.getNumResults() && (c.scalars.contains(op.getResult(0)) ||
                                  (isa<tile::LoadOp>(op) && c.buffers.contains(op.getResult(0)))))
         continue; // lowered ahead of its turn
+      if (auto bands = op.getAttrOfType<IntegerAttr>("bands");
+          isa<tile::DotOp, tile::CoordsOp>(op) && bands && bands.getInt() != 1)
+        return op.emitOpError() << "expected one band of rows on CPUs, got " << bands.getInt();
       bool isFused = isElementwise(&op) || isa<tile::ReduceOp, tile::StoreOp>(op);
       if (isFused) {
         pending.push_back(&op);

@@ -105,6 +105,8 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
       size is fixed, so that a result does not depend on what else is computed.
     - `stages = n`: tiles of keys and values in shared memory, of which n - 1 are on their way (GPU; CPUs: 0).
     - `across = n`: warps that share rows, each with a part of the columns of O (GPU).
+    - `bands = n`: a tile of keys is cut into n bands; the warps of each have a state of their own, and the states are
+      merged after the last tile (GPU; 1: no cuts). Where rows are few, scores are then computed once.
     - `blocks = n`: blocks that should fit on a multiprocessor, which bounds a thread's registers (GPU; 0: no matter).
     - `registers = n`: registers of a thread at most, instead of as many as `blocks` leaves (GPU; 0: those). ptxas
       arranges a kernel's loops by what it has.
@@ -121,6 +123,8 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     - (H4) rows, split and an optimistic reference are for the online strategy.
     - (H5) stages, blocks and registers are not negative, across is positive.
     - (H6) values instead of keys go with one stage.
+    - (H7) bands are positive and Bc a multiple of them; more than one go with the online strategy and an exact
+      reference.
 
     What a target can hold is checked where the schedule meets the target
     (`compiler/Target/Schedule.h`), with the reason of each rejection.
@@ -135,6 +139,7 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
                         DefaultValuedParameter<"int64_t", "0">:$split,
                         DefaultValuedParameter<"int64_t", "0">:$stages,
                         DefaultValuedParameter<"int64_t", "1">:$across,
+                        DefaultValuedParameter<"int64_t", "1">:$bands,
                         DefaultValuedParameter<"int64_t", "0">:$blocks,
                         DefaultValuedParameter<"int64_t", "0">:$registers,
                         DefaultValuedParameter<"::flashc::flash::Placement",

@@ -75,7 +75,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   Placement queries = Placement::Shared;
   ValueCopy values = ValueCopy::Ahead;
   Reference reference = Reference::Exact;
-  int64_t split = 0, stages = 0, across = 1, blocks = 0, registers = 0;
+  int64_t split = 0, stages = 0, across = 1, bands = 1, blocks = 0, registers = 0;
   auto parseField = [&]() -> ParseResult {
     SMLoc loc = parser.getCurrentLocation();
     StringRef key;
@@ -91,6 +91,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       return parser.parseInteger(stages);
     if (key == "across")
       return parser.parseInteger(across);
+    if (key == "bands")
+      return parser.parseInteger(bands);
     if (key == "blocks")
       return parser.parseInteger(blocks);
     if (key == "registers")
@@ -106,14 +108,14 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     if (key == "reference")
       return parseCase<Reference>(parser, symbolizeReference, "exact or optimistic", reference);
     return parser.emitError(loc, "expected tile, micro, strategy, rows, split, stages, across, "
-                                 "blocks, registers, queries, values or reference, got '")
+                                 "bands, blocks, registers, queries, values or reference, got '")
            << key << "'";
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
     return {};
   return parser.getChecked<ScheduleAttr>(parser.getCurrentLocation(), parser.getContext(), tile,
-                                         micro, strategy, rows, split, stages, across, blocks,
-                                         registers, queries, values, reference);
+                                         micro, strategy, rows, split, stages, across, bands,
+                                         blocks, registers, queries, values, reference);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -127,6 +129,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", stages = " << getStages();
   if (getAcross() != 1)
     printer << ", across = " << getAcross();
+  if (getBands() != 1)
+    printer << ", bands = " << getBands();
   if (getBlocks() != 0)
     printer << ", blocks = " << getBlocks();
   if (getRegisters() != 0)
@@ -143,8 +147,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                    llvm::ArrayRef<int64_t> tile, llvm::ArrayRef<int64_t> micro,
                                    Strategy strategy, RowKind rows, int64_t split, int64_t stages,
-                                   int64_t across, int64_t blocks, int64_t registers, Placement,
-                                   ValueCopy values, Reference reference) {
+                                   int64_t across, int64_t bands, int64_t blocks, int64_t registers,
+                                   Placement, ValueCopy values, Reference reference) {
   for (auto [name, sizes] : {std::pair("tile", tile), std::pair("micro", micro)})
     if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1)
       return emitError() << "(H1) expected two positive sizes for " << name << ", got [" << sizes
@@ -165,5 +169,11 @@ LogicalResult ScheduleAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
                        << stages << ", " << blocks << ", " << registers << " and " << across;
   if (values == ValueCopy::Instead && stages > 1)
     return emitError() << "(H6) expected one stage with values instead of keys, got " << stages;
+  if (bands < 1 || tile[1] % bands != 0)
+    return emitError() << "(H7) expected a positive number of bands that divides the " << tile[1]
+                       << " tile columns, got " << bands;
+  if (bands > 1 && (strategy == Strategy::Standard || reference != Reference::Exact))
+    return emitError() << "(H7) expected the online strategy and an exact reference with " << bands
+                       << " bands";
   return success();
 }

@@ -248,8 +248,14 @@ LogicalResult OnlineAttentionOp::verify() {
       return failure();
     if (!qt.hasStaticShape() || !kt.hasStaticShape())
       return emitOpError() << "(O1) expected tiles of static shape, got " << qt << " and " << kt;
-    row = {qt.getDimSize(0)};
+    int64_t bands = getBands();
+    if (bands < 1 || kt.getDimSize(0) % bands != 0)
+      return emitOpError() << "(O9) expected bands that divide the " << kt.getDimSize(0)
+                           << " keys of a tile, got " << bands;
+    row = {bands * qt.getDimSize(0)};
   } else {
+    if (getBands() != 1)
+      return emitOpError() << "(O9) expected bands on the tile form only, got " << getBands();
     if (getBoundary() || getHeads())
       return emitOpError() << "(O5) expected boundary and heads on the tile form only";
     FailureOr<Shape> state =

@@ -128,6 +128,9 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     and the lengths of its sequence. With `boundary`, keys from sk on are dropped. With `heads` the rows are the
     heads from h on, all of query i0.
 
+    With `bands` of n > 1 the tile of keys is cut into n bands of its rows, each of which has a state of its own: m and l
+    are `[n Br]`, acc `[n Br, Dv]`, the first Br rows the state of the first band.
+
     `base` is the base of the exponentials that evaluate the state (2: exp2 of the argument times log2 e;
     0: exp).
 
@@ -142,6 +145,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     - (O6) base is 0 or 2.
     - (O7) `fixed` stands on the tile form with init.
     - (O8) page_table is that of flash.attention (A12), on whole tensors only.
+    - (O9) bands stand on the tile form only, and divide Bc.
 
     Example, on tiles:
 
@@ -162,7 +166,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
                        Optional<Flash_PageTable>:$page_table,
                        Variadic<Flash_Capture>:$captures,
                        F32Attr:$scale, DefaultValuedAttr<I32Attr, "2">:$base, UnitAttr:$boundary,
-                       UnitAttr:$heads, UnitAttr:$fixed, OptionalAttr<Flash_ScheduleAttr>:$schedule);
+                       UnitAttr:$heads, UnitAttr:$fixed, DefaultValuedOptionalAttr<I64Attr, "1">:$bands,
+                       OptionalAttr<Flash_ScheduleAttr>:$schedule);
   let results = (outs Flash_F32Tensor:$m, Flash_F32Tensor:$l, Flash_F32Tensor:$acc,
                       Optional<Flash_F32Tensor>:$row_max);
   let regions = (region AnyRegion:$score, AnyRegion:$mask);

@@ -33,24 +33,30 @@ bool isPositive(const APFloat &scale) { return scale.isFiniteNonZero() && !scale
 /// flash.online_attention in its tile form or flash.scores. With `isScaled` false the products are left
 /// without their scale.
 template <typename Op>
-Scores emitScores(OpBuilder &b, Op op, TileMath &math, bool isScaled, bool rowsAreHeads) {
+Scores emitScores(OpBuilder &b, Op op, TileMath &math, bool isScaled, bool rowsAreHeads,
+                  int64_t bands = 1) {
   Location loc = op.getLoc();
-  int64_t rows = cast<RankedTensorType>(op.getQ().getType()).getDimSize(0);
-  int64_t columns = cast<RankedTensorType>(op.getK().getType()).getDimSize(0);
+  int64_t rows = cast<RankedTensorType>(op.getQ().getType()).getDimSize(0) * bands;
+  int64_t columns = cast<RankedTensorType>(op.getK().getType()).getDimSize(0) / bands;
+  IntegerAttr banded = bands > 1 ? b.getI64IntegerAttr(bands) : IntegerAttr();
   SmallVector<int64_t> shape = {rows, columns};
   Type scoreType = tileOf(shape, b.getF32Type()), indexType = tileOf(shape, b.getIndexType());
 
   Scores result;
   result.s = tile::DotOp::create(b, loc, scoreType, op.getQ(), op.getK(), Value(), Value(),
-                                 /*transpose_b=*/true);
+                                 /*transpose_b=*/b.getUnitAttr(), /*idle_rows=*/UnitAttr(),
+                                 /*loose=*/UnitAttr(), banded);
   if (isScaled && !op.getScale().isExactlyValue(1.0))
     result.s = arith::MulFOp::create(b, loc, result.s,
                                      math.constant(scoreType, op.getScale().convertToFloat()));
 
   auto at = op.getAt(); // b, h, i0, j0, sq, sk
-  Value rowCoords = tile::CoordsOp::create(b, loc, indexType, rowsAreHeads ? at[1] : at[2], 0);
+  auto coords = [&](Value offset, int64_t dim) -> Value {
+    return tile::CoordsOp::create(b, loc, indexType, offset, b.getI64IntegerAttr(dim), banded);
+  };
+  Value rowCoords = coords(rowsAreHeads ? at[1] : at[2], 0);
   Value h = rowsAreHeads ? rowCoords : at[1], i = rowsAreHeads ? at[2] : rowCoords;
-  Value j = tile::CoordsOp::create(b, loc, indexType, at[3], 1);
+  Value j = coords(at[3], 1);
   SmallVector<Value> arguments = {result.s, at[0], h, i, j, at[4], at[5]};
   llvm::append_range(arguments, op.getCaptures());
   auto asTile = [&](Value value) {
@@ -80,12 +86,14 @@ bool isLoopState(OnlineAttentionOp op) {
          llvm::equal(loop.getRegionIterArgs(), op.getInit());
 }
 
+UnitAttr flag(OpBuilder &b, bool isSet) { return isSet ? b.getUnitAttr() : UnitAttr(); }
+
 /// The same with a reference that stays: weights are exp2(s c - m c), fused, and nothing is rescaled.
 void lowerFixed(OpBuilder &b, OnlineAttentionOp op) {
   Location loc = op.getLoc();
   TileMath math(b, loc, op.getBase());
   bool isFolded = op.getScore().empty() && (!op.getRowMax() || isPositive(op.getScale()));
-  Scores scores = emitScores(b, op, math, /*isScaled=*/!isFolded, op.getHeads());
+  Scores scores = emitScores(b, op, math, /*isScaled=*/!isFolded, op.getHeads(), op.getBands());
   Value m = op.getInit()[0];
   Value p = math.fusedExp(scores.s, isFolded ? op.getScale().convertToFloat() : 1.0, m);
   Value l = tile::ReduceOp::create(b, loc, m.getType(), tile::ReduceKind::Sum, p);
@@ -93,9 +101,10 @@ void lowerFixed(OpBuilder &b, OnlineAttentionOp op) {
   Value rounded = math.round(p, cast<RankedTensorType>(op.getV().getType()).getElementType());
   // A NaN of V that the mask drops shows in acc, and the exact attempt follows.
   Value keep = op.getMask().empty() ? Value() : scores.keep;
-  Value acc = tile::DotOp::create(b, loc, op.getAcc().getType(), rounded, op.getV(),
-                                  op.getInit()[2], keep, /*transpose_b=*/false,
-                                  /*idle_rows=*/keep && isLoopState(op), /*loose=*/bool(keep));
+  Value acc =
+      tile::DotOp::create(b, loc, op.getAcc().getType(), rounded, op.getV(), op.getInit()[2], keep,
+                          /*transpose_b=*/UnitAttr(), flag(b, keep && isLoopState(op)),
+                          /*loose=*/flag(b, bool(keep)), op.getBandsAttr());
   SmallVector<Value> results = {m, l, acc};
   if (op.getRowMax()) {
     Value top = tile::ReduceOp::create(b, loc, m.getType(), tile::ReduceKind::Max, scores.s);
@@ -115,7 +124,7 @@ void lower(OpBuilder &b, OnlineAttentionOp op) {
   TileMath math(b, loc, op.getBase());
   // Without a score region the maximum is that of the bare products, and scaled by rows.
   bool isFolded = op.getScore().empty() && isPositive(op.getScale());
-  Scores scores = emitScores(b, op, math, /*isScaled=*/!isFolded, op.getHeads());
+  Scores scores = emitScores(b, op, math, /*isScaled=*/!isFolded, op.getHeads(), op.getBands());
   Type rowType = op.getM().getType();
   Value rowScale = math.constant(rowType, op.getScale().convertToFloat());
 
@@ -147,7 +156,8 @@ void lower(OpBuilder &b, OnlineAttentionOp op) {
   // Beyond the end of the sequence V is 0, as P is, so only what the mask drops must not be multiplied.
   Value keep = op.getMask().empty() ? Value() : scores.keep;
   acc = tile::DotOp::create(b, loc, op.getAcc().getType(), rounded, op.getV(), acc, keep,
-                            /*transpose_b=*/false, /*idle_rows=*/keep && isLoopState(op));
+                            /*transpose_b=*/UnitAttr(), flag(b, keep && isLoopState(op)),
+                            /*loose=*/UnitAttr(), op.getBandsAttr());
   SmallVector<Value> results = {m, l, acc};
   if (op.getRowMax()) {
     results.push_back(reduceMax(tile::ReduceKind::Max));

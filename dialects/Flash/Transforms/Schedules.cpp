@@ -16,7 +16,7 @@ ScheduleAttr flashc::flash::toAttribute(MLIRContext *context, const ScheduleSize
                                         Strategy strategy) {
   return ScheduleAttr::get(context, sizes.tile, sizes.micro, strategy,
                            sizes.rowsAreHeads ? RowKind::Heads : RowKind::Queries, sizes.split,
-                           sizes.stages, sizes.across, sizes.blocks, sizes.registers,
+                           sizes.stages, sizes.across, sizes.bands, sizes.blocks, sizes.registers,
                            sizes.queriesInRegisters ? Placement::Registers : Placement::Shared,
                            toAttribute(sizes.values),
                            sizes.isOptimistic ? Reference::Optimistic : Reference::Exact);
@@ -30,6 +30,7 @@ ScheduleSizes flashc::flash::toSizes(ScheduleAttr schedule) {
   sizes.split = schedule.getSplit();
   sizes.stages = schedule.getStages();
   sizes.across = schedule.getAcross();
+  sizes.bands = schedule.getBands();
   sizes.blocks = schedule.getBlocks();
   sizes.registers = schedule.getRegisters();
   sizes.queriesInRegisters = schedule.getQueries() == Placement::Registers;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Target/GPUSchedules.h"
+#include "dialects/Flash/Transforms/BandStates.h"
 #include "dialects/Flash/Transforms/Index.h"
 #include "dialects/Flash/Transforms/KernelBuilder.h"
 #include "dialects/Flash/Transforms/OptimisticLoops.h"
@@ -74,7 +75,10 @@ private:
   SmallVector<Value> emitOp(OnlineAttentionOp op) {
     Location loc = op.getLoc();
     TileMath math(b, loc, op.getBase());
-    Type rows = rowType(), acc = accType(op.getAcc());
+    int64_t bands = schedule.getBands();
+    int64_t columns = cast<RankedTensorType>(op.getAcc().getType()).getDimSize(3);
+    Type rows = tileOf({bands * this->rows}, b.getF32Type());
+    Type acc = tileOf({bands * this->rows, columns}, b.getF32Type());
     Value q = kernel.loadQueries();
     SmallVector<Value> identity = {math.negativeInfinity(rows), math.constant(rows, 0.0),
                                    math.constant(acc, 0.0)};
@@ -89,12 +93,14 @@ private:
           nested, loc, types, q, k, v, state, kernel.at(keys), Value(), Value(), Value(), Value(),
           memory.captures, op.getScaleAttr(), op.getBaseAttr(), nested.getUnitAttr(),
           schedule.getRows() == RowKind::Heads ? nested.getUnitAttr() : UnitAttr(),
-          /*fixed=*/UnitAttr(), /*schedule=*/nullptr);
+          /*fixed=*/UnitAttr(), bands > 1 ? nested.getI64IntegerAttr(bands) : IntegerAttr(),
+          /*schedule=*/nullptr);
       cloneRegionOnMemory(op.getScore(), inner.getScore(), memory.captures);
       cloneRegionOnMemory(op.getMask(), inner.getMask(), memory.captures);
       return SmallVector<Value>(inner.getResults());
     };
-    return llvm::to_vector(kernel.forEachKeyTile(identity, step));
+    ValueRange state = kernel.forEachKeyTile(identity, step);
+    return bands > 1 ? mergeBands(b, loc, state, this->rows, op.getBase()) : llvm::to_vector(state);
   }
 
   SmallVector<Value> emitOp(MergeOp op) {

@@ -36,12 +36,13 @@ void rewrite(AttentionOp op) {
   SmallVector<Type> stateTypes = {rowType, rowType, accType}, onlineTypes = stateTypes;
   if (op.getRowMax())
     onlineTypes.push_back(rowType);
-  auto online = OnlineAttentionOp::create(
-      b, loc, onlineTypes, op.getQ(), op.getK(), op.getV(),
-      /*init=*/ValueRange{}, /*at=*/ValueRange{}, op.getCuSeqlensQ(), op.getCuSeqlensK(),
-      op.getSequsedK(), op.getPageTable(), op.getCaptures(), op.getScaleAttr(),
-      b.getI32IntegerAttr(base),
-      /*boundary=*/nullptr, /*heads=*/nullptr, /*fixed=*/nullptr, op.getScheduleAttr());
+  auto online =
+      OnlineAttentionOp::create(b, loc, onlineTypes, op.getQ(), op.getK(), op.getV(),
+                                /*init=*/ValueRange{}, /*at=*/ValueRange{}, op.getCuSeqlensQ(),
+                                op.getCuSeqlensK(), op.getSequsedK(), op.getPageTable(),
+                                op.getCaptures(), op.getScaleAttr(), b.getI32IntegerAttr(base),
+                                /*boundary=*/nullptr, /*heads=*/nullptr, /*fixed=*/nullptr,
+                                /*bands=*/nullptr, op.getScheduleAttr());
   online.getScore().takeBody(op.getScore());
   online.getMask().takeBody(op.getMask());
   ValueRange state = online.getResults();

@@ -9,6 +9,7 @@
 #ifndef FLASHC_DIALECTS_NVTILE_IR_NVTILE_H
 #define FLASHC_DIALECTS_NVTILE_IR_NVTILE_H
 
+#include "dialects/Tile/IR/Tile.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"

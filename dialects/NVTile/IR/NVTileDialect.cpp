@@ -133,6 +133,42 @@ LogicalResult ReadOp::verify() {
   return success();
 }
 
+/// Columns that the warps along those of a fragment hold together.
+static int64_t heldColumns(RankedTensorType tile) {
+  int64_t warps = cast<FragmentAttr>(tile.getEncoding()).getColumnWarps();
+  return flashc::paddedColumns(llvm::divideCeil(tile.getDimSize(1), warps)) * warps;
+}
+
+SharedType FoldOp::memoryFor(RankedTensorType source, RankedTensorType result) {
+  int64_t rows = result.getDimSize(0), columns = source.getDimSize(0) / rows;
+  if (source.getRank() == 2) {
+    rows = source.getDimSize(0);
+    columns = std::max(heldColumns(source), heldColumns(result));
+  }
+  return SharedType::get(source.getContext(), 1, rows, columns, source.getElementType());
+}
+
+LogicalResult FoldOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  auto from = dyn_cast_or_null<FragmentAttr>(source.getEncoding());
+  auto to = dyn_cast_or_null<FragmentAttr>(result.getEncoding());
+  bool areShapes = source.hasStaticShape() && result.hasStaticShape() && source.getRank() >= 1 &&
+                   source.getRank() <= 2 && result.getRank() == source.getRank() &&
+                   result.getDimSize(0) > 0 && source.getDimSize(0) % result.getDimSize(0) == 0 &&
+                   source.getShape().drop_front() == result.getShape().drop_front();
+  if (!from || !to || !areShapes || !source.getElementType().isF32() ||
+      !result.getElementType().isF32() ||
+      from.getRowWarps() != source.getDimSize(0) / result.getDimSize(0) * to.getRowWarps())
+    return emitOpError() << "(Q1) expected fragments of f32, and of the result the rows and the "
+                            "warps along them of a band, got "
+                         << source << " and " << result;
+  if (auto expected = memoryFor(source, result); getThrough().getType() != expected)
+    return emitOpError() << "(Q2) expected memory of type " << expected << ", got "
+                         << getThrough().getType();
+  return success();
+}
+
 /// Rows, columns and element type of a register or shared tile.
 static std::tuple<int64_t, int64_t, Type> describe(Type type) {
   if (auto shared = dyn_cast<SharedType>(type))
@@ -150,9 +186,15 @@ LogicalResult DotOp::verify() {
   if (getTransposeB())
     std::swap(bRows, bColumns);
   auto result = cast<RankedTensorType>(getResult().getType());
+  int64_t bands = getBands();
+  if (bands < 1 || rows % bands != 0 || (getTransposeB() ? bColumns : bRows) % bands != 0)
+    return emitOpError() << "(D3) expected bands that divide the rows of b and of the result, got "
+                         << bands << " for " << getB().getType() << " and " << result;
+  (getTransposeB() ? bColumns : bRows) /= bands;
+  bool areRows = aRows == rows || (getTransposeB() && aRows * bands == rows);
   // Of a b that holds columns of the result as rows, the first may do.
-  bool areColumns = getTransposeB() ? columns <= bColumns : columns == bColumns;
-  if (!aType || aType != bType || !type || !type.isF32() || aRows != rows || aColumns != bRows ||
+  bool areColumns = getTransposeB() && bands == 1 ? columns <= bColumns : columns == bColumns;
+  if (!aType || aType != bType || !type || !type.isF32() || !areRows || aColumns != bRows ||
       !areColumns || !isa_and_nonnull<FragmentAttr>(result.getEncoding()))
     return emitOpError() << "(D1) expected agreeing shapes and one element type, and an f32 "
                             "fragment as result, got "

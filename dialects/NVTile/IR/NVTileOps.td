@@ -10,6 +10,7 @@
 #ifndef FLASHC_DIALECTS_NVTILE_IR_NVTILEOPS_TD
 #define FLASHC_DIALECTS_NVTILE_IR_NVTILEOPS_TD
 
+include "dialects/Tile/IR/TileEnums.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -34,7 +35,8 @@ def NVTile_FragmentAttr : AttrDef<NVTileDialect, "Fragment"> {
     The layout of the accumulators of `mma.sync.m16n8` (PTX ISA, matrix fragments). `warps = [m, n]`: warp w holds the
     rows of part w mod m, and the columns of part (w / m) mod n; where m n is less than the warps of the block,
     the rest holds copies. A part's rows are cut into blocks of 16, its columns into blocks of 8; in a block, lane
-    l holds rows l / 4 and l / 4 + 8, and of each the columns 2 (l mod 4) and 2 (l mod 4) + 1. A tile of rank 1
+    l holds rows l / 4 and l / 4 + 8, and of each the columns 2 (l mod 4) and 2 (l mod 4) + 1. Where a part has an odd
+    number of 8 rows, as products without tensor cores allow, its blocks are of 8 rows, of which a lane holds row l / 4. A tile of rank 1
     is spread as the rows are, with copies along the columns. Columns are rounded up to 16 for each part.
 
     - (F1) warps are two positive numbers.
@@ -207,6 +209,31 @@ def NVTile_ReadOp : NVTile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def NVTile_FoldOp : NVTile_Op<"fold", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Reduces the bands of a register tile through shared memory";
+  let description = [{
+    As `tile.fold`. All threads write what they hold of x to `through`, meet, and read what the result is made of; nobody
+    may read what was in that memory before.
+
+    - (Q1) x and the result are fragments of f32, and the warps along the result's rows, times the bands, those along the
+      rows of x.
+    - (Q2) through has one stage of f32: at rank 1 the rows of the result and a column for each band; at rank 2 the rows
+      of x, and as many columns as the warps along the columns of either tile hold.
+
+    Example: `%m = nvtile.fold maxnum %x through %s : tensor<64xf32, #nvtile.fragment<warps = [4, 1]>>, !nvtile.shared<1 x 16 x 4 x f32> -> tensor<16xf32, #nvtile.fragment<warps = [1, 1]>>`
+  }];
+  let arguments = (ins Tile_ReduceKind:$kind, AnyRankedTensor:$source, NVTile_SharedType:$through);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $kind $source `through` $through attr-dict `:` type($source) `,` type($through) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The memory that folding `source` to `result` takes, of types with fragments.
+    static SharedType memoryFor(::mlir::RankedTensorType source, ::mlir::RankedTensorType result);
+  }];
+}
+
 def NVTile_AllFiniteOp : NVTile_Op<"all_finite", [MemoryEffects<[MemRead]>]> {
   let summary = "Whether a stage holds neither an infinity nor a NaN";
   let description = [{
@@ -222,18 +249,19 @@ def NVTile_AllFiniteOp : NVTile_Op<"all_finite", [MemoryEffects<[MemRead]>]> {
 def NVTile_DotOp : NVTile_Op<"dot", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "Matrix product of a register or shared tile and a shared tile";
   let description = [{
-    As `tile.dot`, `idle_rows` included, with b in shared memory, a in registers or there too. With `finite` false, b may hold infinities
+    As `tile.dot`, `idle_rows` and `bands` included, with b in shared memory, a in registers or there too. With `finite` false, b may hold infinities
     and NaNs at k where keep is false; with `finite` true, or without keep, it does not, or they count.
 
     - (D1) shapes agree, except that with `transpose_b` the result may have fewer columns than b has rows: the first of
       them; a and b have one element type, the result is f32 in an `#nvtile.fragment`.
     - (D2) init has the result's type; keep has a's shape, of i1, and comes with finite.
+    - (D3) bands divide the rows of b and of the result.
 
     Example: `%s = nvtile.dot %q, %k[%stage] {transpose_b} : tensor<128x64xbf16, #nvtile.operand<warps = 4>>, !nvtile.shared<2 x 64 x 64 x bf16> -> tensor<128x64xf32, #nvtile.fragment<warps = [4, 1]>>`
   }];
   let arguments = (ins AnyType:$a, NVTile_SharedType:$b, Index:$stage, Optional<Index>:$a_stage,
                        Optional<AnyRankedTensor>:$init, Optional<AnyRankedTensor>:$keep, Optional<I1>:$finite,
-                       UnitAttr:$transpose_b, UnitAttr:$idle_rows);
+                       UnitAttr:$transpose_b, UnitAttr:$idle_rows, DefaultValuedOptionalAttr<I64Attr, "1">:$bands);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $a (`[` $a_stage^ `]`)? `,` $b `[` $stage `]` (`init` `(` $init^ `:` type($init) `)`)?

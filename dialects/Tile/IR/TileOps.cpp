@@ -63,9 +63,16 @@ LogicalResult DotOp::verify() {
   RankedTensorType a = tensorOf(getA()), b = tensorOf(getB()), c = tensorOf(getResult());
   if (a.getRank() != 2 || b.getRank() != 2 || c.getRank() != 2)
     return emitOpError() << "(D1) expected tiles of rank 2";
-  int64_t kDim = getTransposeB() ? 1 : 0;
-  if (a.getDimSize(1) != b.getDimSize(kDim) || c.getDimSize(0) != a.getDimSize(0) ||
-      c.getDimSize(1) != b.getDimSize(1 - kDim))
+  int64_t bands = getBands();
+  if (bands < 1 || c.getDimSize(0) % bands != 0 || b.getDimSize(0) % bands != 0)
+    return emitOpError() << "(D4) expected bands that divide the rows of b and of the result, got "
+                         << bands << " for " << b << " and " << c;
+  int64_t terms = b.getDimSize(getTransposeB() ? 1 : 0),
+          columns = b.getDimSize(getTransposeB() ? 0 : 1);
+  (getTransposeB() ? columns : terms) /= bands;
+  bool areRows = c.getDimSize(0) == a.getDimSize(0) ||
+                 (getTransposeB() && c.getDimSize(0) == bands * a.getDimSize(0));
+  if (a.getDimSize(1) != terms || !areRows || c.getDimSize(1) != columns)
     return emitOpError() << "(D1) expected agreeing shapes, got " << a << ", " << b << " and " << c;
   if (a.getElementType() != b.getElementType() || !isa<FloatType>(a.getElementType()) ||
       !c.getElementType().isF32())
@@ -93,6 +100,30 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
+/// Whether the rows of `small` divide those of `large`, which is alike else.
+static bool isBandOf(RankedTensorType small, RankedTensorType large) {
+  return small.getRank() == large.getRank() && small.getElementType() == large.getElementType() &&
+         small.getDimSize(0) > 0 && large.getDimSize(0) % small.getDimSize(0) == 0 &&
+         small.getShape().drop_front() == large.getShape().drop_front();
+}
+
+LogicalResult FoldOp::verify() {
+  RankedTensorType source = tensorOf(getSource()), result = tensorOf(getResult());
+  if (!isBandOf(result, source) || !source.getElementType().isF32())
+    return emitOpError() << "(Q1) expected a tile of f32 to one with rows that divide its own, got "
+                         << source << " and " << result;
+  return success();
+}
+
+LogicalResult RepeatOp::verify() {
+  RankedTensorType source = tensorOf(getSource()), result = tensorOf(getResult());
+  if (!isBandOf(source, result) || source.getRank() != 1)
+    return emitOpError() << "(N1) expected a tile of rank 1 to one of the same element type with "
+                            "rows that its own divide, got "
+                         << source << " and " << result;
+  return success();
+}
+
 LogicalResult AllOp::verify() {
   if (!tensorOf(getSource()).getElementType().isInteger(1))
     return emitOpError() << "(U1) expected a tile of i1, got " << getSource().getType();
@@ -115,6 +146,10 @@ LogicalResult CoordsOp::verify() {
       static_cast<int64_t>(getDim()) >= result.getRank())
     return emitOpError() << "(C1) expected a tile of index with dimension " << getDim() << ", got "
                          << result;
+  int64_t bands = getBands();
+  if (bands < 1 || result.getDimSize(0) % bands != 0 || (bands > 1 && result.getRank() != 2))
+    return emitOpError() << "(C2) expected bands that divide the rows of a tile of rank 2, got "
+                         << bands << " for " << result;
   return success();
 }
 

@@ -9,7 +9,7 @@
 #ifndef FLASHC_DIALECTS_TILE_IR_TILEOPS_TD
 #define FLASHC_DIALECTS_TILE_IR_TILEOPS_TD
 
-include "mlir/IR/EnumAttr.td"
+include "dialects/Tile/IR/TileEnums.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -25,12 +25,6 @@ def TileDialect : Dialect {
 }
 
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
-
-def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
-    I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Sum", 1, "sum">,
-    I32EnumAttrCase<"MaxNum", 2, "maxnum">]> {
-  let cppNamespace = "::flashc::tile";
-}
 
 def Tile_Tensor : Type<CPred<"::flashc::tile::isTile($_self)">,
                        "static tensor of rank 1 or 2", "::mlir::RankedTensorType">;
@@ -105,11 +99,17 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments]> {
 
     - (D3) idle_rows and loose come with keep.
 
+    With `bands` of n > 1 the result has n bands of rows, and each multiplies its own n-th of b's rows: row r of R is in
+    band r div (R / n). With `transpose_b` the columns of the result are those of a band, and a may have the rows of one
+    band, which then stand for those of all; without, the columns of a are those of a band.
+
+    - (D4) bands divide the rows of the result and of b.
+
     Example: `%s = tile.dot %q, %k {transpose_b} : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x64xf32>`
   }];
   let arguments = (ins Tile_Tensor:$a, Tile_Tensor:$b, Optional<Tile_Tensor>:$init,
                        Optional<Tile_Tensor>:$keep, UnitAttr:$transpose_b,
-                       UnitAttr:$idle_rows, UnitAttr:$loose);
+                       UnitAttr:$idle_rows, UnitAttr:$loose, DefaultValuedOptionalAttr<I64Attr, "1">:$bands);
   let results = (outs Tile_Tensor:$result);
   let assemblyFormat = [{
     $a `,` $b (`init` `(` $init^ `:` type($init) `)`)? (`keep` `(` $keep^ `:` type($keep) `)`)? attr-dict `:`
@@ -131,6 +131,36 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let arguments = (ins Tile_ReduceKind:$kind, Tile_Tensor:$source);
   let results = (outs Tile_Tensor:$result);
   let assemblyFormat = "$kind $source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_FoldOp : Tile_Op<"fold", [Pure]> {
+  let summary = "Reduces the bands of a tile's rows";
+  let description = [{
+    `result(r, c) = max_n x(n R + r, c)` or the sum over n, with R the rows of the result; kinds as for tile.reduce.
+
+    - (Q1) x is a tile of f32 and the result the same with fewer rows, which divide those of x.
+
+    Example: `%l = tile.fold sum %x : tensor<64xf32> -> tensor<16xf32>`
+  }];
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_Tensor:$source);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$kind $source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_RepeatOp : Tile_Op<"repeat", [Pure]> {
+  let summary = "Repeats a row vector for each band";
+  let description = [{
+    `result(n R + r) = x(r)`, with R the rows of x.
+
+    - (N1) x and the result are tiles of rank 1 and one element type, and the rows of x divide those of the result.
+
+    Example: `%mb = tile.repeat %m : tensor<16xf32> -> tensor<64xf32>`
+  }];
+  let arguments = (ins Tile_Tensor:$source);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -167,13 +197,16 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 def Tile_CoordsOp : Tile_Op<"coords", [Pure]> {
   let summary = "The true index of each element along a dimension";
   let description = [{
-    `result(r, c) = offset + r` for dim 0, `offset + c` for dim 1.
+    `result(r, c) = offset + r` for dim 0, `offset + c` for dim 1. With `bands` of n > 1, as products have them, the rows
+    of R are those of a band, `offset + r mod (R / n)`, and the columns of C go on from band to band,
+    `offset + C (r div (R / n)) + c`.
 
     - (C1) the result is a tile of index, and dim one of its dimensions.
+    - (C2) bands divide the rows; more than one are those of a tile of rank 2.
 
     Example: `%j = tile.coords %j0 dim 1 : tensor<64x64xindex>`
   }];
-  let arguments = (ins Index:$offset, I64Attr:$dim);
+  let arguments = (ins Index:$offset, I64Attr:$dim, DefaultValuedOptionalAttr<I64Attr, "1">:$bands);
   let results = (outs Tile_Tensor:$result);
   let assemblyFormat = "$offset `dim` $dim attr-dict `:` type($result)";
   let hasVerifier = 1;

@@ -30,7 +30,7 @@ func.func private @f() attributes {s = #flash.schedule<tile = [64, 64], micro = 
 
 // -----
 
-// expected-error @below {{expected tile, micro, strategy, rows, split, stages, across, blocks, registers, queries, values or reference, got 'warps'}}
+// expected-error @below {{expected tile, micro, strategy, rows, split, stages, across, bands, blocks, registers, queries, values or reference, got 'warps'}}
 func.func private @f() attributes {s = #flash.schedule<warps = 2>}
 
 // -----
@@ -91,6 +91,21 @@ func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4
 // (H5) across
 // expected-error @below {{(H5) expected stages, blocks and registers of at least 0 and across of at least 1, got 0, 0, 0 and 0}}
 func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], across = 0>}
+
+// -----
+
+// expected-error @below {{(H7) expected a positive number of bands that divides the 8 tile columns, got 3}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], bands = 3>}
+
+// -----
+
+// expected-error @below {{(H7) expected a positive number of bands that divides the 8 tile columns, got 0}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], bands = 0>}
+
+// -----
+
+// expected-error @below {{(H7) expected the online strategy and an exact reference with 2 bands}}
+func.func private @f() attributes {s = #flash.schedule<tile = [4, 8], micro = [4, 8], bands = 2, reference = optimistic>}
 
 // -----
 

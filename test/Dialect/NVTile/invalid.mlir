@@ -204,3 +204,27 @@ func.func @D2_keep(%a: tensor<16x16xbf16, #rows>, %s: !nvtile.shared<1 x 16 x 16
   %t = nvtile.dot %a, %s[%i] keep(%keep : tensor<16x32xi1, #rows>) finite(%ok) : tensor<16x16xbf16, #rows>, !nvtile.shared<1 x 16 x 16 x bf16> -> tensor<16x16xf32, #rows>
   return
 }
+
+// -----
+
+func.func @Q1_warps(%m: tensor<64xf32, #nvtile.fragment<warps = [4, 1]>>, %s: !nvtile.shared<1 x 16 x 4 x f32>) {
+  // expected-error @below {{(Q1) expected fragments of f32, and of the result the rows and the warps along them of a band}}
+  %t = nvtile.fold sum %m through %s : tensor<64xf32, #nvtile.fragment<warps = [4, 1]>>, !nvtile.shared<1 x 16 x 4 x f32> -> tensor<16xf32, #nvtile.fragment<warps = [2, 1]>>
+  return
+}
+
+// -----
+
+func.func @Q2_memory(%m: tensor<64xf32, #nvtile.fragment<warps = [4, 1]>>, %s: !nvtile.shared<1 x 16 x 2 x f32>) {
+  // expected-error @below {{(Q2) expected memory of type '!nvtile.shared<1 x 16 x 4 x f32>', got '!nvtile.shared<1 x 16 x 2 x f32>'}}
+  %t = nvtile.fold sum %m through %s : tensor<64xf32, #nvtile.fragment<warps = [4, 1]>>, !nvtile.shared<1 x 16 x 2 x f32> -> tensor<16xf32, #nvtile.fragment<warps = [1, 1]>>
+  return
+}
+
+// -----
+
+func.func @D3_bands(%q: !nvtile.shared<1 x 16 x 64 x bf16>, %k: !nvtile.shared<2 x 64 x 64 x bf16>, %i: index) {
+  // expected-error @below {{(D3) expected bands that divide the rows of b and of the result, got 3}}
+  %s = nvtile.dot %q[%i], %k[%i] {bands = 3 : i64, transpose_b} : !nvtile.shared<1 x 16 x 64 x bf16>, !nvtile.shared<2 x 64 x 64 x bf16> -> tensor<48x16xf32, #nvtile.fragment<warps = [3, 1]>>
+  return
+}

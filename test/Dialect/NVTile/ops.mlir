@@ -66,6 +66,22 @@ func.func @products(%q: !nvtile.shared<1 x 128 x 64 x bf16>, %k: !nvtile.shared<
   return %o : tensor<128x64xf32, #rows>
 }
 
+// CHECK-LABEL: func.func @bands
+func.func @bands(%q: !nvtile.shared<1 x 16 x 64 x bf16>, %k: !nvtile.shared<2 x 64 x 64 x bf16>, %stage: index,
+                 %m: tensor<64xf32, #rows>) -> tensor<16x64xf32, #nvtile.fragment<warps = [1, 4]>> {
+  // CHECK: nvtile.dot %{{.*}}, %{{.*}} {bands = 4 : i64, transpose_b} : {{.*}} -> tensor<64x16xf32,
+  %s = nvtile.dot %q[%stage], %k[%stage] {bands = 4 : i64, transpose_b} : !nvtile.shared<1 x 16 x 64 x bf16>, !nvtile.shared<2 x 64 x 64 x bf16> -> tensor<64x16xf32, #rows>
+  %p = arith.truncf %s : tensor<64x16xf32, #rows> to tensor<64x16xbf16, #rows>
+  %acc = nvtile.dot %p, %k[%stage] {bands = 4 : i64} : tensor<64x16xbf16, #rows>, !nvtile.shared<2 x 64 x 64 x bf16> -> tensor<64x64xf32, #rows>
+  %a = nvtile.alloc : !nvtile.shared<1 x 16 x 4 x f32>
+  %b = nvtile.alloc : !nvtile.shared<1 x 64 x 64 x f32>
+  // CHECK: nvtile.fold maxnum %{{.*}} through %{{.*}} -> tensor<16xf32,
+  %t = nvtile.fold maxnum %m through %a : tensor<64xf32, #rows>, !nvtile.shared<1 x 16 x 4 x f32> -> tensor<16xf32, #nvtile.fragment<warps = [1, 1]>>
+  // CHECK: nvtile.fold sum %{{.*}} through %{{.*}} -> tensor<16x64xf32,
+  %o = nvtile.fold sum %acc through %b : tensor<64x64xf32, #rows>, !nvtile.shared<1 x 64 x 64 x f32> -> tensor<16x64xf32, #nvtile.fragment<warps = [1, 4]>>
+  return %o : tensor<16x64xf32, #nvtile.fragment<warps = [1, 4]>>
+}
+
 // CHECK-LABEL: func.func @pages
 func.func @pages(%k: memref<?x?x?x64xbf16>, %table: memref<?x?xi32>, %b: index, %j: index, %stage: index) {
   %c64 = arith.constant 64 : index

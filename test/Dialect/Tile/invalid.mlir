@@ -223,3 +223,43 @@ func.func @L4_page_dim(%m: memref<?x?xf32>, %table: memref<?x?xi32>, %i: index) 
   %t = tile.load %m[%i, %i] through %table[%i] : memref<?x?xi32> dims [0, 1] valid(%i, %i) : memref<?x?xf32> -> tensor<8x8xf32>
   return
 }
+
+// -----
+
+func.func @D4_bands(%q: tensor<16x32xf32>, %k: tensor<64x32xf32>) {
+  // expected-error @below {{(D4) expected bands that divide the rows of b and of the result, got 3}}
+  %s = tile.dot %q, %k {bands = 3 : i64, transpose_b} : tensor<16x32xf32>, tensor<64x32xf32> -> tensor<48x32xf32>
+  return
+}
+
+// -----
+
+func.func @D1_bands(%q: tensor<16x32xf32>, %k: tensor<64x32xf32>) {
+  // expected-error @below {{(D1) expected agreeing shapes}}
+  %s = tile.dot %q, %k {bands = 2 : i64, transpose_b} : tensor<16x32xf32>, tensor<64x32xf32> -> tensor<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @C2_bands(%j: index) {
+  // expected-error @below {{(C2) expected bands that divide the rows of a tile of rank 2, got 2}}
+  %s = tile.coords %j dim 0 {bands = 2 : i64} : tensor<16xindex>
+  return
+}
+
+// -----
+
+func.func @Q1_rows(%x: tensor<64x8xf32>) {
+  // expected-error @below {{(Q1) expected a tile of f32 to one with rows that divide its own}}
+  %s = tile.fold sum %x : tensor<64x8xf32> -> tensor<24x8xf32>
+  return
+}
+
+// -----
+
+func.func @N1_rows(%x: tensor<16xf32>) {
+  // expected-error @below {{(N1) expected a tile of rank 1 to one of the same element type with rows that its own divide}}
+  %s = tile.repeat %x : tensor<16xf32> -> tensor<40xf32>
+  return
+}

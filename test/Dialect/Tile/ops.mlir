@@ -29,6 +29,24 @@ func.func @dot(%q: tensor<64x32xf32>, %k: tensor<64x32xf32>, %v: tensor<64x32xf3
   return %i : tensor<64x32xf32>
 }
 
+// Two bands of rows, each of which meets its own half of k's and v's rows.
+// CHECK-LABEL: func.func @bands
+// CHECK-SAME:    (%[[Q:.*]]: tensor<16x32xf32>, %[[K:.*]]: tensor<64x32xf32>, %[[V:.*]]: tensor<64x8xf32>, %[[J0:.*]]: index, %[[M:.*]]: tensor<16xf32>)
+func.func @bands(%q: tensor<16x32xf32>, %k: tensor<64x32xf32>, %v: tensor<64x8xf32>, %j0: index, %m: tensor<16xf32>)
+    -> tensor<16x8xf32> {
+  // CHECK: %[[S:.*]] = tile.dot %[[Q]], %[[K]] {bands = 2 : i64, transpose_b} : tensor<16x32xf32>, tensor<64x32xf32> -> tensor<32x32xf32>
+  %s = tile.dot %q, %k {bands = 2 : i64, transpose_b} : tensor<16x32xf32>, tensor<64x32xf32> -> tensor<32x32xf32>
+  // CHECK: tile.coords %[[J0]] dim 1 {bands = 2 : i64} : tensor<32x32xindex>
+  %j = tile.coords %j0 dim 1 {bands = 2 : i64} : tensor<32x32xindex>
+  // CHECK: tile.repeat %[[M]] : tensor<16xf32> -> tensor<32xf32>
+  %r = tile.repeat %m : tensor<16xf32> -> tensor<32xf32>
+  // CHECK: %[[ACC:.*]] = tile.dot %[[S]], %[[V]] {bands = 2 : i64} : tensor<32x32xf32>, tensor<64x8xf32> -> tensor<32x8xf32>
+  %acc = tile.dot %s, %v {bands = 2 : i64} : tensor<32x32xf32>, tensor<64x8xf32> -> tensor<32x8xf32>
+  // CHECK: tile.fold sum %[[ACC]] : tensor<32x8xf32> -> tensor<16x8xf32>
+  %o = tile.fold sum %acc : tensor<32x8xf32> -> tensor<16x8xf32>
+  return %o : tensor<16x8xf32>
+}
+
 // Half precision comes in, f32 goes out.
 // CHECK-LABEL: func.func @dot_bf16
 // CHECK:         tile.dot {{.*}} : tensor<8x16xbf16>, tensor<16x4xbf16> -> tensor<8x4xf32>

@@ -158,6 +158,66 @@ TEST(HostedGPU, EveryPipelineOfCopies) {
         }
 }
 
+// Warps with keys of their own: in tiles of heads and of queries, with every kind of product, and what positions, kept
+// terms and results make of them.
+TEST(HostedGPU, BandsOfKeys) {
+  struct Shape {
+    const char *target;
+    DType type;
+    const char *schedule;
+    int64_t d, dv;
+  };
+  for (const Shape &shape :
+       {Shape{"sm_80", DType::BF16, "tile=[16,64],micro=[16,16],bands=4,stages=2", 64, 24},
+        {"sm_80", DType::F16, "tile=[32,64],micro=[16,32],bands=2,across=2,stages=3", 40, 40},
+        {"sm_80", DType::BF16, "tile=[16,32],micro=[16,16],bands=2,stages=2,values=late", 64, 64},
+        {"sm_75", DType::F16, "tile=[16,32],micro=[16,16],bands=2,stages=2", 32, 7},
+        {"sm_75", DType::BF16, "tile=[8,32],micro=[8,8],bands=4,stages=1,values=late", 32, 48},
+        {"sm_80", DType::F32, "tile=[8,64],micro=[8,16],bands=4,stages=2", 40, 40},
+        {"sm_80", DType::F32, "tile=[24,16],micro=[8,8],bands=2,across=2,stages=1", 24, 72},
+        {"sm_90", DType::F32, "tile=[16,32],micro=[16,8],bands=4,stages=1,values=instead", 8, 64}})
+    for (bool decodes : {false, true}) {
+      AttentionCase c = make(shape.target, shape.type, shape.d, shape.dv, decodes ? 2 : 37, 330);
+      c.hq = 6, c.hkv = 2;
+      c.desc.schedule = concat(shape.schedule, ",reference=exact",
+                               decodes ? ",rows=heads,split=128" : ",split=0");
+      c.desc.queries = decodes ? 1 : 0;
+      c.desc.causal = Causal::BottomRight;
+      c.desc.sinks = c.desc.wantLse = c.desc.wantRowMax = true;
+      expectPass(c);
+      c.desc.sinks = c.desc.wantRowMax = false;
+      c.desc.causal = Causal::None;
+      c.desc.mask = "j % 7 != 3 && j + i > 40";
+      c.desc.score = "s + 0.25 * (j - h)";
+      c.edit = [dv = shape.dv](CaseInputs &inputs) {
+        for (size_t n = 0; n < inputs.v.size(); ++n)
+          if (n / static_cast<size_t>(2 * dv) % 7 == 3)
+            inputs.v[n] = n % 2 ? NAN : INFINITY;
+      };
+      expectPass(c);
+      // No key of some bands, or of all.
+      for (int64_t sk : {0, 17}) {
+        AttentionCase few = make(shape.target, shape.type, shape.d, shape.dv, decodes ? 1 : 9, sk);
+        few.desc.schedule = c.desc.schedule;
+        few.desc.queries = c.desc.queries;
+        few.desc.wantLse = true;
+        expectPass(few);
+      }
+      AttentionCase many =
+          make(shape.target, shape.type, shape.d, shape.dv, decodes ? 1 : 0, decodes ? 300 : 0);
+      many.desc.schedule = c.desc.schedule;
+      many.desc.queries = c.desc.queries;
+      if (decodes) {
+        addPages(many, 16, {300, 0, 45});
+      } else {
+        many.desc.packed = DType::I32;
+        many.lengthsQ = {3, 0, 20};
+        many.lengthsK = {190, 5, 0};
+      }
+      expectPass(many);
+    }
+}
+
 // What is merged besides: sinks, LSE and the row max, for heads of several tiles and of one.
 TEST(HostedGPU, MergingOfAllResults) {
   for (auto [hq, hkv, keys] : {std::tuple(20, 1, 1100), {3, 3, 600}, {4, 2, 1}}) {

@@ -89,6 +89,10 @@ std::vector<Shipped> allShipped() {
     add(DType::BF16, 128, 128, Kind::Decode, 32);
     for (auto [d, dv] : {std::pair(64, 64), {128, 128}, {256, 256}, {576, 512}})
       add(DType::BF16, d, dv, Kind::Decode, 64);
+    for (int64_t groupSize : {0, 16})
+      for (int64_t d : {64, 128, 256})
+        add(DType::F32, d, d, Kind::Decode, groupSize);
+    add(DType::BF16, 256, 256, Kind::Decode);
     // In 64 KiB these have tiles of the fewest keys.
     add(DType::F32, 576, 576, Kind::Causal);
     add(DType::F32, 512, 512, Kind::Decode);
