@@ -789,3 +789,74 @@ module attributes {flash.target = #flash.target<"sm_90">} {
     return
   }
 }
+
+// -----
+
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+#rows = #nvtile.fragment<warps = [2, 1]>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{expected bands with warps of their own and columns that are a multiple of 16, got 2 in}}
+    %x = tile.coords %c0 dim 1 {bands = 2 : i64} : tensor<32x24xindex, #rows>
+    return
+  }
+}
+
+// -----
+
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+#rows = #nvtile.fragment<warps = [2, 1]>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{expected bands with warps of their own and columns that are a multiple of 16, got 4 in}}
+    %x = tile.coords %c0 dim 1 {bands = 4 : i64} : tensor<32x16xindex, #rows>
+    return
+  }
+}
+
+// -----
+
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+#rows = #nvtile.fragment<warps = [2, 1]>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %x = arith.constant dense<0.0> : tensor<16xf32, #rows>
+    // expected-error @below {{expected fragments, and 2 times the warps along the rows, got}}
+    %y = tile.repeat %x : tensor<16xf32, #rows> -> tensor<32xf32, #rows>
+    return
+  }
+}
+
+// -----
+
+#schedule = #flash.schedule<tile = [32, 32], micro = [16, 16], strategy = online>
+#rows = #nvtile.fragment<warps = [2, 1]>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  func.func @grid(%m: memref<?x64xbf16>) -> index attributes {flash.grid = 0 : i64} {
+    %c1 = arith.constant 1 : index
+    return %c1 : index
+  }
+  func.func @phase0(%m: memref<?x64xbf16>) attributes {flash.kernel = 0 : i64, flash.schedule = #schedule, nvtile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %q = nvtile.alloc : !nvtile.shared<1 x 16 x 64 x bf16>
+    %k = nvtile.alloc : !nvtile.shared<1 x 16 x 64 x bf16>
+    // expected-error @below {{expected bands with warps of their own, and of rows of b that are a multiple of 16, got 2 for}}
+    %y = nvtile.dot %q[%c0], %k[%c0] {bands = 2 : i64, transpose_b} : !nvtile.shared<1 x 16 x 64 x bf16>, !nvtile.shared<1 x 16 x 64 x bf16> -> tensor<32x8xf32, #rows>
+    return
+  }
+}

@@ -122,6 +122,53 @@ module attributes {flash.target = #flash.target<"sm_75">} {
 
 // -----
 
+// Bands have warps of their own for their rows; what is folded has them along its columns. O is folded through the memory
+// of the keys, once all threads have met.
+#schedule = #flash.schedule<tile = [16, 64], micro = [16, 16], strategy = online, stages = 3, bands = 4>
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // CHECK-LABEL: func.func @attention_phase0(
+  // CHECK-SAME:    nvtile.threads = 128 : i64
+  // CHECK-DAG:     %[[MS:.*]] = nvtile.alloc : <1 x 16 x 4 x f32>
+  // CHECK-DAG:     %[[KS:.*]] = nvtile.alloc : <3 x 64 x 64 x f16>
+  // CHECK-DAG:     %[[OS:.*]] = nvtile.alloc : <1 x 64 x 64 x f32> over %[[KS]]
+  // CHECK:         %[[LOOP:.*]]:3 = scf.for {{.*}} -> (tensor<64xf32, #nvtile.fragment<warps = [4, 1]>>, tensor<64x64xf32, #nvtile.fragment<warps = [4, 1]>>, index)
+  // CHECK:           nvtile.dot {{.*}} {bands = 4 : i64, transpose_b} : !nvtile.shared<1 x 16 x 64 x f16>, <3 x 64 x 64 x f16> -> tensor<64x16xf32, #nvtile.fragment<warps = [4, 1]>>
+  // CHECK:           nvtile.dot {{.*}} {bands = 4 : i64} : {{.*}} -> tensor<64x64xf32, #nvtile.fragment<warps = [4, 1]>>
+  // CHECK:         nvtile.barrier
+  // CHECK-NEXT:    nvtile.fold maxnum %[[LOOP]]#0 through %[[MS]] : {{.*}} -> tensor<16xf32, #nvtile.fragment<warps = [1, 1]>>
+  // CHECK-NOT:     nvtile.barrier
+  // CHECK:         nvtile.fold sum %[[LOOP]]#1 through %[[OS]] : {{.*}} -> tensor<16x64xf32, #nvtile.fragment<warps = [1, 4]>>
+  func.func @attention_phase0(%q: memref<?x64xf16>, %k: memref<?x64xf16>, %o: memref<?x64xf32>, %r: memref<?xf32>, %ws: memref<?xi8>)
+      attributes {flash.kernel = 0 : i64, flash.schedule = #schedule} {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %c64 = arith.constant 64 : index
+    %zeros = arith.constant dense<0.0> : tensor<64x64xf32>
+    %zero = arith.constant dense<0.0> : tensor<64xf32>
+    %n = memref.dim %q, %c0 : memref<?x64xf16>
+    scf.forall (%p) in (4) {
+      %i = arith.muli %p, %c16 : index
+      %qt = tile.load %q[%i, %c0] dims [0, 1] valid(%c16, %c64) : memref<?x64xf16> -> tensor<16x64xf16>
+      %m, %all = scf.for %j = %c0 to %n step %c64 iter_args(%top = %zero, %acc = %zeros) -> (tensor<64xf32>, tensor<64x64xf32>) {
+        %kt = tile.load %k[%j, %c0] dims [0, 1] valid(%c64, %c64) : memref<?x64xf16> -> tensor<64x64xf16>
+        %s = tile.dot %qt, %kt {bands = 4 : i64, transpose_b} : tensor<16x64xf16>, tensor<64x64xf16> -> tensor<64x16xf32>
+        %row = tile.reduce maxnum %s : tensor<64x16xf32> -> tensor<64xf32>
+        %higher = arith.maxnumf %top, %row : tensor<64xf32>
+        %w = arith.truncf %s : tensor<64x16xf32> to tensor<64x16xf16>
+        %next = tile.dot %w, %kt init(%acc : tensor<64x64xf32>) {bands = 4 : i64} : tensor<64x16xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+        scf.yield %higher, %next : tensor<64xf32>, tensor<64x64xf32>
+      }
+      %mm = tile.fold maxnum %m : tensor<64xf32> -> tensor<16xf32>
+      %oo = tile.fold sum %all : tensor<64x64xf32> -> tensor<16x64xf32>
+      tile.store %mm, %r[%i] dims [0] valid(%c16) : tensor<16xf32>, memref<?xf32>
+      tile.store %oo, %o[%i, %c0] dims [0, 1] valid(%c16, %c64) : tensor<16x64xf32>, memref<?x64xf32>
+    }
+    return
+  }
+}
+
+// -----
+
 // A look at the first keys of the stream reads them where the stream begins, in stage 0, and copies nothing itself.
 #schedule = #flash.schedule<tile = [16, 32], micro = [16, 16], strategy = online, stages = 2>
 module attributes {flash.target = #flash.target<"sm_80">} {

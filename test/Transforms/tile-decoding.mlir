@@ -71,3 +71,29 @@ module attributes {flash.target = #flash.target<"sm_80">} {
     return %o : tensor<?x?x16x32xf32>
   }
 }
+
+// -----
+
+// Bands of a tile of keys have states of their own, which are merged before that of the part is stored.
+module attributes {flash.target = #flash.target<"sm_80">} {
+  // CHECK-LABEL: func.func @bands_phase0
+  // CHECK:         %[[STATE:.*]]:3 = scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>, tensor<64x32xf32>)
+  // CHECK:           flash.online_attention {{.*}} {bands = 4 : i64, {{.*}} : tensor<16x32xf32>, tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64xf32>, tensor<64xf32>, tensor<64x32xf32>
+  // CHECK:         %[[M:.*]] = tile.fold maxnum %[[STATE]]#0 : tensor<64xf32> -> tensor<16xf32>
+  // CHECK:         tile.repeat %{{.*}} : tensor<16xf32> -> tensor<64xf32>
+  // CHECK:         %[[L:.*]] = tile.fold sum %{{.*}} : tensor<64xf32> -> tensor<16xf32>
+  // CHECK:         %[[ACC:.*]] = tile.fold sum %{{.*}} : tensor<64x32xf32> -> tensor<16x32xf32>
+  // CHECK:         tile.store %[[M]],
+  // CHECK:         tile.store %[[L]],
+  // CHECK:         tile.store %[[ACC]],
+  func.func @bands(%q: tensor<?x?x16x32xf32>, %k: tensor<?x?x2x32xf32>) -> tensor<?x?x16x32xf32> {
+    %m, %l, %acc = flash.online_attention %q, %k, %k
+      {base = 0 : i32, scale = 0.5 : f32,
+       schedule = #flash.schedule<tile = [16, 64], micro = [16, 16], strategy = online, rows = heads, split = 64, bands = 4>}
+      : tensor<?x?x16x32xf32>, tensor<?x?x2x32xf32>, tensor<?x?x2x32xf32>
+      -> tensor<?x16x?xf32>, tensor<?x16x?xf32>, tensor<?x16x?x32xf32>
+    %o, %lse = flash.finalize %m, %l, %acc
+      : tensor<?x16x?xf32>, tensor<?x16x?xf32>, tensor<?x16x?x32xf32> -> tensor<?x?x16x32xf32>, tensor<?x16x?xf32>
+    return %o : tensor<?x?x16x32xf32>
+  }
+}
