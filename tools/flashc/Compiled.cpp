@@ -88,7 +88,8 @@ PairCount countPairsByCompiler(const Inputs &inputs) {
 }
 
 TileCounts countTilesByCompiler(const Inputs &inputs, const ScheduleSizes &sizes) {
-  const auto [br, bc] = sizes.tile;
+  // Tiles of heads are counted as those of one query and head, which keep what the tile keeps unless heads differ.
+  const int64_t br = sizes.rowsAreHeads ? 1 : sizes.tile[0], bc = sizes.tile[1];
   TileCounts total;
   for (const Lengths &lengths : merge(sequenceLengths(inputs))) {
     const double counted =
@@ -98,9 +99,14 @@ TileCounts countTilesByCompiler(const Inputs &inputs, const ScheduleSizes &sizes
            " tiles of queries, got more; choose smaller sizes");
     const MaskTileCounts part = countMaskTiles(inputs.desc, lengths.batch, inputs.sizes->heads,
                                                lengths.queries, lengths.keys, br, bc);
-    total.empty += static_cast<double>(part.empty);
-    total.full += static_cast<double>(part.full);
-    total.partial += static_cast<double>(part.partial);
+    const double single = countRowTiles(inputs, lengths.queries, {br, false});
+    const double share =
+        single > 0
+            ? countRowTiles(inputs, lengths.queries, {sizes.tile[0], sizes.rowsAreHeads}) / single
+            : 1;
+    total.empty += share * static_cast<double>(part.empty);
+    total.full += share * static_cast<double>(part.full);
+    total.partial += share * static_cast<double>(part.partial);
     if (!part.exact) {
       total.exact = false;
       total.why = part.why;

@@ -63,7 +63,16 @@ double countFlops(const Inputs &inputs, const PairCount &pairs) {
   return 2 * pairs.kept * static_cast<double>(inputs.desc.headDim + inputs.desc.resolvedValueDim());
 }
 
-std::vector<Traffic> countTraffic(const Inputs &inputs, double visited, int64_t rows) {
+double countRowTiles(const Inputs &inputs, int64_t queries, RowTile tile) {
+  const auto ceilDiv = [](int64_t x, int64_t y) { return (x + y - 1) / y; };
+  const int64_t heads = inputs.sizes->heads, headsKv = inputs.sizes->headsKv;
+  const int64_t tiles =
+      tile.areHeads ? queries * headsKv * ceilDiv(heads / std::max<int64_t>(headsKv, 1), tile.rows)
+                    : heads * ceilDiv(queries, tile.rows);
+  return static_cast<double>(tiles);
+}
+
+std::vector<Traffic> countTraffic(const Inputs &inputs, double visited, RowTile tile) {
   const AttentionDesc &desc = inputs.desc;
   const double d = static_cast<double>(desc.headDim),
                dv = static_cast<double>(desc.resolvedValueDim()),
@@ -75,9 +84,8 @@ std::vector<Traffic> countTraffic(const Inputs &inputs, double visited, int64_t 
     queries += batch * static_cast<double>(lengths.queries);
     keys += batch * sk;
     pairs += batch * static_cast<double>(lengths.queries) * sk * heads;
-    // Keys that pass by, once per tile of queries.
-    sweeps += batch * heads *
-              std::ceil(static_cast<double>(lengths.queries) / static_cast<double>(rows)) * sk;
+    // Keys that pass by, once per tile of rows.
+    sweeps += batch * countRowTiles(inputs, lengths.queries, tile) * sk;
   }
   sweeps *= visited;
   std::vector<Traffic> result;

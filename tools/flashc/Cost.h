@@ -40,12 +40,20 @@ double countFlops(const Inputs &inputs, const PairCount &pairs);
 struct Traffic {
   std::string operand;
   double standard = 0; ///< S and P written and read back (the paper's Algorithm 0)
-  double tiled = 0;    ///< FlashAttention: K and V once per tile of queries that sees them
+  double tiled = 0;    ///< FlashAttention: K and V once per tile of rows that sees them
 };
 
-/// The operands' traffic. \param visited  the part of all tiles of keys that tiles of queries visit
-/// \param rows  rows of queries per tile
-std::vector<Traffic> countTraffic(const Inputs &inputs, double visited, int64_t rows);
+/// The rows of a tile: queries of one head, or heads that share keys, for one query.
+struct RowTile {
+  int64_t rows = 1;
+  bool areHeads = false;
+};
+
+/// Tiles of rows of a sequence of so many queries, over all heads.
+double countRowTiles(const Inputs &inputs, int64_t queries, RowTile tile);
+
+/// The operands' traffic. \param visited  the part of all tiles of keys that tiles of rows visit
+std::vector<Traffic> countTraffic(const Inputs &inputs, double visited, RowTile tile);
 
 /// Bytes of all operands and results, each moved once: what a run cannot do without.
 double leastBytes(const Inputs &inputs);

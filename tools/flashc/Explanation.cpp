@@ -52,7 +52,9 @@ Explanation makeExplanation(const Inputs &inputs) {
   result.tiles = countTilesByCompiler(inputs, result.front.schedule);
   result.pairs = countPairsByCompiler(inputs);
   result.flops = countFlops(inputs, result.pairs);
-  result.traffic = countTraffic(inputs, result.tiles.visited(), result.front.schedule.tile[0]);
+  result.traffic =
+      countTraffic(inputs, result.tiles.visited(),
+                   {result.front.schedule.tile[0], result.front.schedule.rowsAreHeads});
   for (const Traffic &traffic : result.traffic) {
     result.standardBytes += traffic.standard;
     result.tiledBytes += traffic.tiled;
@@ -98,7 +100,8 @@ void printExplanation(const Explanation &e, std::ostream &out) {
       << ": standard Theta(N d + N^2) = " << describeCount(e.paper.standard)
       << ", tiled Theta(N^2 d^2 / M) = " << describeCount(e.paper.tiled) << '\n';
 
-  out << "\ntiles of " << e.front.schedule.tile[0] << " queries by " << e.front.schedule.tile[1]
+  out << "\ntiles of " << e.front.schedule.tile[0]
+      << (e.front.schedule.rowsAreHeads ? " heads by " : " queries by ") << e.front.schedule.tile[1]
       << " keys\n";
   Table tiles;
   tiles.add({"empty", describeCount(e.tiles.empty), "never visited"});

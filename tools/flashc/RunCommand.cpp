@@ -61,7 +61,8 @@ std::string describeMemory(const Inputs &inputs, const KernelInfo &info) {
   const ScheduleSizes sizes = parseScheduleBody(extractSchedule(info.schedule));
   double standard = 0, tiled = 0;
   const double visited = countTilesByCompiler(inputs, sizes).visited();
-  for (const Traffic &traffic : countTraffic(inputs, visited, sizes.tile[0])) {
+  for (const Traffic &traffic :
+       countTraffic(inputs, visited, {sizes.tile[0], sizes.rowsAreHeads})) {
     standard += traffic.standard;
     tiled += traffic.tiled;
   }

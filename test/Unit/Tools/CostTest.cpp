@@ -85,7 +85,7 @@ TEST(Cost, AsksTheCompilerForExpressions) {
 
 TEST(Cost, CountsTraffic) {
   const Inputs inputs = problem();
-  const std::vector<Traffic> traffic = countTraffic(inputs, 0.5, 300);
+  const std::vector<Traffic> traffic = countTraffic(inputs, 0.5, {300});
   auto find = [&](const std::string &name) {
     for (const Traffic &entry : traffic)
       if (entry.operand == name)
@@ -101,6 +101,10 @@ TEST(Cost, CountsTraffic) {
   EXPECT_EQ(find("s").standard, 2 * 4. * 2 * 8 * 1000 * 500);
   EXPECT_EQ(find("p").standard, 2 * 2. * 2 * 8 * 1000 * 500);
   EXPECT_EQ(find("s").tiled, 0);
+  // The two heads of a group in one tile, for each query.
+  EXPECT_EQ(countRowTiles(inputs, 1000, {8, true}), 1000 * 4);
+  EXPECT_EQ(countRowTiles(inputs, 1000, {1, true}), 1000 * 8);
+  EXPECT_EQ(countTraffic(inputs, 1, {8, true})[1].tiled, 1000 * 4 * (2. * 500 * 64 * 2));
   EXPECT_EQ(leastBytes(inputs), 2 * (2. * 1000 * 8 * 64 * 2 + 2. * 500 * 4 * 64 * 2));
 }
 
