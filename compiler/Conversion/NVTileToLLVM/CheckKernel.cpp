@@ -303,7 +303,8 @@ private:
                                   "products run on FMA units";
     // The rows of a are those of the result or of one of its bands.
     bool isBand = a && a.getDimSize(0) != result.getDimSize(0);
-    if (isBand && (isLines(a) || warpsOf(a).first * dot.getBands() != warpsOf(result).first))
+    if (isBand && (isLines(a) || warpsOf(a).first * static_cast<int64_t>(dot.getBands()) !=
+                                     warpsOf(result).first))
       return dot.emitOpError() << "expected left rows over the warps of a band, got " << a;
     if (a && ((!isBand && failed(sameRows(*dot, dot.getA(), dot.getResult()))) ||
               warpsOf(a).second != 1))
