@@ -15,8 +15,6 @@ namespace {
 
 /// Rows of an mma.sync instruction, and the granularity of its other dimensions in a tile.
 constexpr int64_t kFragment = 16;
-/// Rows of a warp where products run on FMA units.
-constexpr int64_t kLeastRows = 8;
 /// Columns of O that one warp can hold with 32 rows, and with 16.
 constexpr int64_t kColumnsOf32Rows = 128, kColumnsOf16Rows = 256;
 /// Registers that addresses, row state and temporaries take beside tiles.
@@ -82,9 +80,10 @@ std::vector<KeyShape> decodeKeyShapes(const TargetInfo &target, const SchedulePr
   std::vector<KeyShape> shapes = {{64, 3}, {32, 4}};
   if (!usesTensorCores(target, problem))
     shapes = {{64, 1, ValueCopy::Late}, {32, 1, ValueCopy::Late}, {16, 1, ValueCopy::Late}};
-  else if (isLarge)
+  // The best for large heads has half of the keys.
+  if (isLarge && usesTensorCores(target, problem))
     shapes.insert(shapes.begin(), {32, 3});
-  if (isLarge && !usesTensorCores(target, problem))
+  else if (isLarge)
     shapes.erase(shapes.begin());
   std::vector<KeyShape> others = keyShapes(problem);
   shapes.insert(shapes.end(), others.begin(), others.end());

@@ -16,6 +16,8 @@ namespace flashc {
 /// Keys of the smallest tile: products on FMA units take scores in blocks of so many columns, tensor cores two blocks
 /// at a time.
 constexpr int64_t kFewestKeys = 8;
+/// What the rows of a warp are a multiple of where products run on FMA units.
+constexpr int64_t kLeastRows = 8;
 
 /// Elements of a tile that a thread has at most: more are no tile in registers, and take long to compile.
 constexpr int64_t kMostTileElements = 2048;

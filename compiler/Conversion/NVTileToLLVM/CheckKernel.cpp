@@ -23,7 +23,7 @@ using namespace flashc;
 
 namespace {
 
-constexpr int64_t kThreadsPerWarp = 32, kBlockRows = 16, kLeastRows = 8;
+constexpr int64_t kThreadsPerWarp = 32, kBlockRows = 16;
 
 bool isNumber(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() <= 64; }
 
